@@ -1,0 +1,1 @@
+"""Gradient flows, one file a method."""
