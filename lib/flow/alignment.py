@@ -1,0 +1,307 @@
+"""Exact gradient flow of a balanced two-layer network while its outputs are negligible.
+
+A unit then obeys ``dw/dt = s |w| sum_i F_i phi'(<w, x_i>) x_i`` with constant forces ``F_i = -dl/df`` at
+``f = 0``.  Between two activation changes the sum is a constant vector ``g``, and with ``e`` its direction
+
+    w(t) = q + p(t) e,  q orthogonal to e and constant,  p(t) = |q| sinh(|g| t + const),
+
+so a unit's whole path is a chain of closed forms.  Nothing here depends on the scale of ``w``: directions and
+log-norms are kept apart, which is why a start of size 1e-1000 costs the same as one of size 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import lsq_linear
+
+ON_BOUNDARY = 1e-15  # |<w, x>| below this, relative to |w||x|, at the start: on the boundary of the unit
+NO_MOTION = 1e-12  # velocities below this, relative to the largest possible one, are rounding errors of zero
+EXACTLY_OPPOSITE = 1e-14  # distance to the unstable direction -e below which a unit is on it
+
+
+@dataclass(frozen=True)
+class AlignmentPhase:
+    """The exact path of every unit, as stages of constant activation pattern.
+
+    ``events`` is a record array sorted by time with fields ``time``, ``neuron``, ``datum`` and ``entering``
+    (True when the datum becomes active).  ``patterns`` (m, n) are the final activation patterns, ``sliding``
+    (m, n) marks final pre-activations held at zero from both sides, ``stages`` (m,) counts stages, and
+    ``settled`` (m,) says which units have no further event, however long one waits.  Stage ``k`` of unit
+    ``j`` starts at ``starts[k, j]`` (infinite when there is no such stage).
+    """
+
+    events: np.recarray
+    patterns: np.ndarray
+    sliding: np.ndarray
+    stages: np.ndarray
+    settled: np.ndarray
+    starts: np.ndarray
+    directions: np.ndarray
+    log_norms: np.ndarray
+    drifts: np.ndarray
+    stage_patterns: np.ndarray
+
+    def _stage_of(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        if times.ndim != 1 or not (np.isfinite(times).all() and (times >= 0).all()):
+            raise ValueError(f"times has shape {times.shape}, allowed: finite times from 0 on, one axis")
+        stage = (self.starts[None] <= times[:, None, None]).sum(axis=1) - 1
+        return stage, np.arange(self.starts.shape[1])[None]
+
+    def at(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return unit directions (T, m, d) and log-norms (T, m) at ``times`` (T,), without overflow."""
+        times = np.asarray(times, dtype=float)
+        chosen = self._stage_of(times)
+        return _advance(
+            self.directions[chosen],
+            self.log_norms[chosen],
+            self.drifts[chosen],
+            times[:, None] - self.starts[chosen],
+        )
+
+    def patterns_at(self, times: np.ndarray) -> np.ndarray:
+        """Return the activation patterns (T, m, n) at ``times`` (T,); at an event, those after it."""
+        return self.stage_patterns[self._stage_of(np.asarray(times, dtype=float))]
+
+    @property
+    def asymptotics(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return growth rates omega and offsets kappa, each (m,).
+
+        They are defined by ``log|w_j(t)| - omega_j t -> log|w_j(0)| + kappa_j`` as t grows.  Raises
+        ``ValueError`` when the phase was stopped before a unit's last event.
+        """
+        if not self.settled.all():
+            raise ValueError(
+                f"until stopped neuron {int(np.argmin(self.settled))} before its last event: rates unknown"
+            )
+        last = (self.stages - 1, np.arange(len(self.stages)))
+        speed, _, cosine, sine = _split(self.directions[last], self.drifts[last])
+        log_plus, log_minus = _halves(cosine, sine)
+        stuck = np.isneginf(log_plus)
+        omega = np.where(stuck, -speed, speed)
+        offset = np.where(speed == 0, 0.0, np.where(stuck, log_minus, log_plus))
+        return omega, self.log_norms[last] - self.log_norms[0] + offset - omega * self.starts[last]
+
+
+def _split(
+    directions: np.ndarray, drifts: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return |g|, the unit vector e, and the cosine and sine of the angle between direction and e."""
+    speed = np.linalg.norm(drifts, axis=-1)
+    e = drifts / np.where(speed > 0, speed, 1.0)[..., None]
+    cosine = np.einsum("...d,...d->...", directions, e)
+    sine = np.linalg.norm(directions - cosine[..., None] * e, axis=-1)
+    return speed, e, cosine, np.where((cosine < 0) & (sine < EXACTLY_OPPOSITE), 0.0, sine)
+
+
+def _halves(cosine: np.ndarray, sine: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return log((1+c)/2) and log((1-c)/2) without the cancellation near c = -1 and c = 1."""
+    large = (1 + np.abs(cosine)) / 2
+    with np.errstate(divide="ignore"):
+        log_large, log_small = np.log(large), np.log(sine**2 / (4 * large))
+    return np.where(cosine >= 0, log_large, log_small), np.where(cosine >= 0, log_small, log_large)
+
+
+def _advance(
+    directions: np.ndarray, log_norms: np.ndarray, drifts: np.ndarray, durations: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Follow the closed form of one stage for a time; all arguments share their leading axes."""
+    speed, e, cosine, sine = _split(directions, drifts)
+    log_plus, log_minus = _halves(cosine, sine)
+    growing, shrinking = log_plus + speed * durations, log_minus - speed * durations
+    log_growth = np.logaddexp(growing, shrinking)
+    across = (directions - cosine[..., None] * e) * np.where(sine > 0, np.exp(-log_growth), 0.0)[..., None]
+    along = np.exp(growing - log_growth) - np.exp(shrinking - log_growth)
+    moved = across + along[..., None] * e
+    moved /= np.linalg.norm(moved + (speed == 0)[..., None], axis=-1, keepdims=True)
+    still = speed == 0
+    return np.where(still[..., None], directions, moved), log_norms + np.where(still, 0.0, log_growth)
+
+
+def _event_times(directions: np.ndarray, drifts: np.ndarray, inputs: np.ndarray) -> np.ndarray:
+    """Return the time to ``<w, x_i> = 0`` on the current closed form, (m, n); infinite when there is none."""
+    speed, e, cosine, sine = _split(directions, drifts)
+    log_plus, log_minus = _halves(cosine, sine)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        across = (directions - cosine[:, None] * e) @ inputs.T
+        ratio = -across / (e @ inputs.T)
+        root = np.hypot(ratio, sine[:, None])
+        # E = exp(|g| t) solves ratio = (1+c)/2 E - (1-c)/2 / E; the form without cancellation is taken.
+        log_time = np.where(
+            ratio >= 0,
+            np.log(ratio + root) - np.log(2) - log_plus[:, None],
+            np.log(2) + log_minus[:, None] - np.log(root - ratio),
+        )
+        times = log_time / speed[:, None]
+    times[np.isnan(times) | (sine == 0)[:, None]] = np.inf
+    return np.maximum(times, 0.0)
+
+
+def _settle(
+    pulls: np.ndarray,
+    active: np.ndarray,
+    bound: np.ndarray,
+    inputs: np.ndarray,
+    base: float,
+    still: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Decide what one unit does at boundaries it sits on: enter, leave, stay frozen, or slide.
+
+    A datum that attracts (its own active side pushes back) takes the share in [0, 1] of its force that makes
+    the drift shortest: the Filippov solution.  Returns the new pattern, boundary set, shares and drift.
+    """
+    active, bound = active.copy(), bound.copy()
+    shares = np.zeros(len(pulls))
+    for _ in range(2 * len(pulls) + 1):
+        weights = np.where(active, 1.0, base + (1 - base) * shares)
+        fixed = (weights * pulls * ~bound + base * pulls * bound) @ inputs
+        attracting = np.flatnonzero(bound & (pulls < 0))
+        if attracting.size:
+            columns = ((1 - base) * pulls[attracting, None] * inputs[attracting]).T
+            shares[attracting] = lsq_linear(columns, -fixed, bounds=(0, 1), method="bvls", tol=1e-14).x
+            shares[attracting] = np.where(shares[attracting] < 1e-12, 0.0, shares[attracting])
+            fixed = fixed + columns @ shares[attracting]
+        velocity = inputs @ fixed
+        enters = bound & (velocity > still)
+        leaves = bound & (velocity < -still)
+        active |= enters
+        bound &= ~(enters | leaves)
+        shares[~bound] = 0.0
+        if not enters.any():
+            return active, bound, shares, fixed
+    raise RuntimeError("boundary data could not be settled")  # pragma: no cover
+
+
+def alignment_phase(
+    w: np.ndarray,
+    signs: np.ndarray,
+    inputs: np.ndarray,
+    forces: np.ndarray,
+    *,
+    slope: float = 0.0,
+    until: float = np.inf,
+    sliding: bool = False,
+) -> AlignmentPhase:
+    """Follow ``dw_j/dt = s_j |w_j| sum_i forces_i phi'(<w_j, x_i>) x_i`` exactly, up to the time ``until``.
+
+    ``w`` (m, d) are the weights at time 0 (only their directions matter, and their norms as a constant),
+    ``signs`` (m,) the signs +1 or -1 of ``a_j = s_j |w_j|``, ``inputs`` (n, d) the data, and ``forces`` (n,)
+    the values of ``-dl/df`` at ``f = 0`` of either sign (divided by n for a mean loss).  ``slope`` in [0, 1]
+    is the leaky slope, and ``phi'(0) = slope``: a unit on a boundary counts as inactive there.  It enters if
+    the other data push it in; it stays frozen at zero if they do not move it, as happens to a coordinate
+    whose own datum has pushed it down to zero on orthonormal data.
+
+    If a datum pushes a unit back from its active side while the others push it in, no classical solution
+    exists.  This cannot happen under Assumption 1 of min2024 or on orthonormal data.  It raises
+    ``ValueError`` naming neuron and datum, or with ``sliding=True`` follows the Filippov solution, which
+    slides along the boundary.  Raises ``ValueError`` naming any other bad argument.
+    [min2024, Sec. 3; boursier2022, App. B; closed form ours]
+    """
+    w, signs = np.asarray(w, dtype=float), np.asarray(signs, dtype=float)
+    inputs, forces = np.asarray(inputs, dtype=float), np.asarray(forces, dtype=float)
+    _check(w, signs, inputs, forces, slope, until)
+    m, n = len(w), len(inputs)
+    pulls = signs[:, None] * forces
+    lengths = np.linalg.norm(inputs, axis=1)
+    still = NO_MOTION * lengths * (np.abs(forces) @ lengths)
+    norms = np.linalg.norm(w, axis=1)
+    direction, log_norm = w / norms[:, None], np.log(norms)
+    start, count = np.zeros(m), np.zeros(m, dtype=int)
+    height = direction @ inputs.T
+    bound = np.abs(height) <= ON_BOUNDARY * lengths
+    active = (height > 0) & ~bound
+    shares, settled = np.zeros((m, n)), np.zeros(m, dtype=bool)
+    running, history, events = np.arange(m), [], []
+    while running.size:
+        if len(history) > 100 * (n + 1):  # pragma: no cover
+            raise RuntimeError(f"neuron {running[0]} still changes its pattern after {len(history)} stages")
+        shares[running] = 0.0
+        weights = np.where(active[running], 1.0, slope)
+        drift = (weights * pulls[running]) @ inputs
+        pushed = (bound[running] & (drift @ inputs.T > still)).any(axis=1)
+        bound[running] &= (drift @ inputs.T >= -still) | pushed[:, None]
+        for row in np.flatnonzero(pushed):
+            j = running[row]
+            before = active[j]
+            active[j], bound[j], shares[j], drift[row] = _settle(
+                pulls[j], before, bound[j], inputs, slope, still
+            )
+            if shares[j].any() and not sliding:
+                raise ValueError(
+                    f"neuron {j} slides along the boundary of datum {int(np.argmax(shares[j]))} from time "
+                    f"{start[j]:.6g} on: the datum pushes it out, the others push it in; pass sliding=True "
+                    "for the Filippov solution"
+                )
+            events += [(start[j], j, i, True) for i in np.flatnonzero(active[j] & ~before)]
+        drift[np.linalg.norm(drift, axis=1) <= NO_MOTION * (np.abs(forces) @ lengths)] = 0.0
+        history.append((running, start[running], direction[running], log_norm[running], drift,
+                        active[running]))  # fmt: skip
+        count[running] += 1
+        velocity = drift @ inputs.T
+        can_switch = np.where(active[running], velocity < -still, (velocity > still) & ~bound[running])
+        wait = np.where(can_switch, _event_times(direction[running], drift, inputs), np.inf)
+        datum = wait.argmin(axis=1)
+        wait = wait[np.arange(running.size), datum]
+        settled[running] = np.isinf(wait)
+        goes_on = start[running] + wait <= until
+        goes_on &= np.isfinite(wait)
+        rows, running, datum, wait = np.flatnonzero(goes_on), running[goes_on], datum[goes_on], wait[goes_on]
+        direction[running], log_norm[running] = _advance(
+            direction[running], log_norm[running], drift[rows], wait
+        )
+        start[running] += wait
+        entering = ~active[running, datum]
+        # An entering unit whose new datum would push it straight back is on the boundary; a leaving one is
+        # put there too, and moves on if the others carry it away.
+        change = (1 - slope) * pulls[running, datum] * lengths[datum] ** 2
+        crosses = velocity[rows, datum] + change > 0
+        active[running, datum] = entering & crosses
+        bound[running, datum] = ~active[running, datum]
+        flips = ~entering | crosses
+        events += list(zip(start[running][flips], running[flips], datum[flips], entering[flips], strict=True))
+    return _assemble(m, n, w.shape[1], history, events, active, shares > 0, count, settled)
+
+
+def _assemble(m, n, d, history, events, active, slides, count, settled) -> AlignmentPhase:
+    """Lay the stages of all units out in padded arrays, and sort the events."""
+    depth = int(count.max())
+    starts = np.full((depth, m), np.inf)
+    directions, drifts = np.zeros((depth, m, d)), np.zeros((depth, m, d))
+    log_norms, patterns = np.zeros((depth, m)), np.zeros((depth, m, n), dtype=bool)
+    for k, (running, start, direction, log_norm, drift, pattern) in enumerate(history):
+        starts[k, running], log_norms[k, running] = start, log_norm
+        directions[k, running], drifts[k, running], patterns[k, running] = direction, drift, pattern
+    fields = [("time", float), ("neuron", int), ("datum", int), ("entering", bool)]
+    table = np.array([tuple(event) for event in events], dtype=fields)
+    return AlignmentPhase(
+        events=np.sort(table, order=["time", "neuron", "datum"]).view(np.recarray),
+        patterns=active,
+        sliding=slides,
+        stages=count,
+        settled=settled,
+        starts=starts,
+        directions=directions,
+        log_norms=log_norms,
+        drifts=drifts,
+        stage_patterns=patterns,
+    )
+
+
+def _check(w, signs, inputs, forces, slope: float, until: float) -> None:
+    if w.ndim != 2 or not len(w) or not np.isfinite(w).all():
+        raise ValueError(f"w has shape {w.shape}, allowed: (m, d) with finite entries")
+    if (zero := np.flatnonzero(~w.any(axis=1))).size:
+        raise ValueError(f"w of neuron {zero[0]} is zero; it stays zero and has no direction, leave it out")
+    if inputs.ndim != 2 or inputs.shape[1] != w.shape[1] or not np.isfinite(inputs).all():
+        raise ValueError(f"inputs has shape {inputs.shape}, allowed: (n, {w.shape[1]}) with finite entries")
+    if (zero := np.flatnonzero(~inputs.any(axis=1))).size:
+        raise ValueError(f"input {zero[0]} is the zero vector: no unit ever sees it, leave it out")
+    if signs.shape != (len(w),) or not np.isin(signs, (-1, 1)).all():
+        raise ValueError(f"signs is {signs!r}, allowed: {len(w)} entries of +1 or -1")
+    if forces.shape != (len(inputs),) or not np.isfinite(forces).all():
+        raise ValueError(f"forces has shape {forces.shape}, allowed: ({len(inputs)},) with finite entries")
+    if not 0 <= slope <= 1:
+        raise ValueError(f"slope is {slope}, allowed: 0 (ReLU) to 1 (linear)")
+    if not until >= 0:
+        raise ValueError(f"until is {until}, allowed: zero or more")
