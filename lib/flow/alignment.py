@@ -16,9 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import lsq_linear
 
+from lib.flow.stages import advance, crossing_times, halves, split
+
 ON_BOUNDARY = 1e-15  # |<w, x>| below this, relative to |w||x|, at the start: on the boundary of the unit
 NO_MOTION = 1e-12  # velocities below this, relative to the largest possible one, are rounding errors of zero
-EXACTLY_OPPOSITE = 1e-14  # distance to the unstable direction -e below which a unit is on it
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class AlignmentPhase:
         """Return unit directions (T, m, d) and log-norms (T, m) at ``times`` (T,), without overflow."""
         times = np.asarray(times, dtype=float)
         chosen = self._stage_of(times)
-        return _advance(
+        return advance(
             self.directions[chosen],
             self.log_norms[chosen],
             self.drifts[chosen],
@@ -76,66 +77,12 @@ class AlignmentPhase:
                 f"until stopped neuron {int(np.argmin(self.settled))} before its last event: rates unknown"
             )
         last = (self.stages - 1, np.arange(len(self.stages)))
-        speed, _, cosine, sine = _split(self.directions[last], self.drifts[last])
-        log_plus, log_minus = _halves(cosine, sine)
+        speed, _, cosine, sine = split(self.directions[last], self.drifts[last])
+        log_plus, log_minus = halves(cosine, sine)
         stuck = np.isneginf(log_plus)
         omega = np.where(stuck, -speed, speed)
         offset = np.where(speed == 0, 0.0, np.where(stuck, log_minus, log_plus))
         return omega, self.log_norms[last] - self.log_norms[0] + offset - omega * self.starts[last]
-
-
-def _split(
-    directions: np.ndarray, drifts: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return |g|, the unit vector e, and the cosine and sine of the angle between direction and e."""
-    speed = np.linalg.norm(drifts, axis=-1)
-    e = drifts / np.where(speed > 0, speed, 1.0)[..., None]
-    cosine = np.einsum("...d,...d->...", directions, e)
-    sine = np.linalg.norm(directions - cosine[..., None] * e, axis=-1)
-    return speed, e, cosine, np.where((cosine < 0) & (sine < EXACTLY_OPPOSITE), 0.0, sine)
-
-
-def _halves(cosine: np.ndarray, sine: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return log((1+c)/2) and log((1-c)/2) without the cancellation near c = -1 and c = 1."""
-    large = (1 + np.abs(cosine)) / 2
-    with np.errstate(divide="ignore"):
-        log_large, log_small = np.log(large), np.log(sine**2 / (4 * large))
-    return np.where(cosine >= 0, log_large, log_small), np.where(cosine >= 0, log_small, log_large)
-
-
-def _advance(
-    directions: np.ndarray, log_norms: np.ndarray, drifts: np.ndarray, durations: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Follow the closed form of one stage for a time; all arguments share their leading axes."""
-    speed, e, cosine, sine = _split(directions, drifts)
-    log_plus, log_minus = _halves(cosine, sine)
-    growing, shrinking = log_plus + speed * durations, log_minus - speed * durations
-    log_growth = np.logaddexp(growing, shrinking)
-    across = (directions - cosine[..., None] * e) * np.where(sine > 0, np.exp(-log_growth), 0.0)[..., None]
-    along = np.exp(growing - log_growth) - np.exp(shrinking - log_growth)
-    moved = across + along[..., None] * e
-    moved /= np.linalg.norm(moved + (speed == 0)[..., None], axis=-1, keepdims=True)
-    still = speed == 0
-    return np.where(still[..., None], directions, moved), log_norms + np.where(still, 0.0, log_growth)
-
-
-def _event_times(directions: np.ndarray, drifts: np.ndarray, inputs: np.ndarray) -> np.ndarray:
-    """Return the time to ``<w, x_i> = 0`` on the current closed form, (m, n); infinite when there is none."""
-    speed, e, cosine, sine = _split(directions, drifts)
-    log_plus, log_minus = _halves(cosine, sine)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        across = (directions - cosine[:, None] * e) @ inputs.T
-        ratio = -across / (e @ inputs.T)
-        root = np.hypot(ratio, sine[:, None])
-        # E = exp(|g| t) solves ratio = (1+c)/2 E - (1-c)/2 / E; the form without cancellation is taken.
-        log_time = np.where(
-            ratio >= 0,
-            np.log(ratio + root) - np.log(2) - log_plus[:, None],
-            np.log(2) + log_minus[:, None] - np.log(root - ratio),
-        )
-        times = log_time / speed[:, None]
-    times[np.isnan(times) | (sine == 0)[:, None]] = np.inf
-    return np.maximum(times, 0.0)
 
 
 def _settle(
@@ -205,8 +152,11 @@ def alignment_phase(
     pulls = signs[:, None] * forces
     lengths = np.linalg.norm(inputs, axis=1)
     still = NO_MOTION * lengths * (np.abs(forces) @ lengths)
-    norms = np.linalg.norm(w, axis=1)
-    direction, log_norm = w / norms[:, None], np.log(norms)
+    # The largest entry is divided out first: squares of entries below 1e-154 would underflow.
+    sizes = np.abs(w).max(axis=1)
+    direction = w / sizes[:, None]
+    log_norm = np.log(sizes) + np.log(np.linalg.norm(direction, axis=1))
+    direction /= np.linalg.norm(direction, axis=1)[:, None]
     start, count = np.zeros(m), np.zeros(m, dtype=int)
     height = direction @ inputs.T
     bound = np.abs(height) <= ON_BOUNDARY * lengths
@@ -240,14 +190,14 @@ def alignment_phase(
         count[running] += 1
         velocity = drift @ inputs.T
         can_switch = np.where(active[running], velocity < -still, (velocity > still) & ~bound[running])
-        wait = np.where(can_switch, _event_times(direction[running], drift, inputs), np.inf)
+        wait = np.where(can_switch, crossing_times(direction[running], drift, inputs), np.inf)
         datum = wait.argmin(axis=1)
         wait = wait[np.arange(running.size), datum]
         settled[running] = np.isinf(wait)
         goes_on = start[running] + wait <= until
         goes_on &= np.isfinite(wait)
         rows, running, datum, wait = np.flatnonzero(goes_on), running[goes_on], datum[goes_on], wait[goes_on]
-        direction[running], log_norm[running] = _advance(
+        direction[running], log_norm[running] = advance(
             direction[running], log_norm[running], drift[rows], wait
         )
         start[running] += wait

@@ -1,0 +1,84 @@
+"""Geometry against hand-made configurations, and the data families against their own promises."""
+
+import numpy as np
+import pytest
+
+from lib import datasets, geometry
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("mu", [1e-6, 0.1, 0.9])
+def test_cone_data_has_its_mu(seed, mu):
+    inputs, labels = datasets.cone_data(3, 4, 5, mu, rng=np.random.default_rng(seed), norms=(0.5, 2.0))
+    assert labels.tolist() == [1.0] * 3 + [-1.0] * 4
+    lengths = np.linalg.norm(inputs, axis=1)
+    assert lengths.min() >= 0.5 and lengths.max() <= 2
+    assert geometry.least_signed_cosine(inputs, labels) == pytest.approx(mu, abs=1e-15)
+    assert geometry.require_orthogonally_separable(inputs, labels) == pytest.approx(mu, abs=1e-15)
+    assert geometry.signed_cosines(inputs, labels)[0, -1] == pytest.approx(mu, abs=1e-15)
+
+
+@pytest.mark.parametrize("mu", [-0.2, 0.0, 0.4, 1.0])
+def test_simplex_data_has_all_cosines_equal(mu):
+    x = datasets.simplex_data(6, mu)
+    np.testing.assert_allclose(x @ x.T, np.where(np.eye(6), 1.0, mu), atol=1e-15)
+
+
+def test_digits_are_centred():
+    inputs, labels = datasets.digits_pair(1, 0)
+    assert inputs.shape == (360, 64) and set(labels) == {-1.0, 1.0}
+    plus, minus = (labels[:, None] * inputs)[labels > 0].sum(axis=0), inputs[labels < 0].sum(axis=0)
+    np.testing.assert_allclose(plus, -minus, atol=1e-12)
+    raw, _ = datasets.digits_pair(1, 0, centred=False)
+    assert raw.min() == 0 and raw.max() == 1
+
+
+def test_separability_names_the_offending_pair():
+    inputs = np.array([[1.0, 0.0], [0.6, 0.8], [0.6, 0.8]])
+    with pytest.raises(ValueError, match=r"Assumption 1.*data 1 and 2"):
+        geometry.require_orthogonally_separable(inputs, [1, 1, -1])
+    assert geometry.least_signed_cosine(inputs[:1], [1]) == 1.0
+
+
+def test_regions_and_patterns():
+    inputs, labels = np.array([[1.0, 0.0], [-1.0, 0.0]]), np.array([1.0, -1.0])
+    w = np.array([[1.0, 5.0], [-1.0, 0.0], [0.0, 1.0]])
+    assert geometry.regions(geometry.activation_patterns(w, inputs), labels).tolist() == ["S+", "S-", "dead"]
+    every = np.ones((2, 3, 2), dtype=bool)
+    assert (geometry.regions(every, labels) == "other").all()
+
+
+def test_illegal_changes():
+    events = np.array(
+        [(0.0, 0, 0, True), (0.0, 0, 1, True), (0.0, 1, 0, False), (0.0, 1, 1, False)],
+        dtype=[("time", float), ("neuron", int), ("datum", int), ("entering", bool)],
+    ).view(np.recarray)
+    assert geometry.illegal_changes(events, [1, -1], [1, -1]).tolist() == [False, True, False, True]
+
+
+def test_stable_rank_and_cone_distance():
+    assert geometry.stable_rank(np.diag([2.0, 1.0])) == pytest.approx(1.25)
+    assert geometry.stable_rank(np.stack([np.eye(3), np.diag([1.0, 0, 0])])) == pytest.approx([3.0, 1.0])
+    generators = np.array([[1.0, 0.0], [1.0, 1.0]])
+    assert geometry.distance_to_cone([2.0, 1.0], generators) == pytest.approx(0, abs=1e-12)
+    assert geometry.distance_to_cone([0.0, -1.0], generators) == pytest.approx(1.0)
+    assert geometry.cosine([[1, 0], [1, 1]], [0, 2]) == pytest.approx([0.0, np.sqrt(0.5)])
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda: datasets.cone_data(1, 0, 3, 0.1, rng=np.random.default_rng(0)), "positive"),
+        (lambda: datasets.cone_data(1, 1, 1, 0.1, rng=np.random.default_rng(0)), "d is"),
+        (lambda: datasets.cone_data(1, 1, 3, 1.0, rng=np.random.default_rng(0)), "mu"),
+        (lambda: datasets.cone_data(1, 1, 3, 0.1, rng=np.random.default_rng(0), norms=(0, 1)), "norms"),
+        (lambda: datasets.simplex_data(3, -0.6), "mu"),
+        (lambda: datasets.digits_pair(1, 1), "positive"),
+        (lambda: geometry.signed_cosines(np.eye(2), [1, 0]), "label 1"),
+        (lambda: geometry.signed_cosines(np.zeros((1, 2)), [1]), "input 0"),
+        (lambda: geometry.signed_cosines(np.eye(2), [1]), "labels"),
+    ],
+)
+def test_bad_input_is_named(call, name):
+    with pytest.raises(ValueError, match=name):
+        call()
