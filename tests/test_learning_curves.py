@@ -1,0 +1,240 @@
+"""Closed forms of the learning curve: against mpmath, quadrature, each other, and the laws they obey."""
+
+import mpmath
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.special import expit, jv
+
+from lib.theory import hyperbolic_neuron, learning_curves
+from lib.theory.log_integral import (
+    inverse_from_logarithm,
+    inverse_log_integral,
+    inverse_log_integral_negative,
+    log_integral,
+    log_of_log_integral,
+)
+
+mpmath.mp.dps = 40
+
+
+def exact_of(u):
+    return mpmath.log(abs(u)) + mpmath.ei(u)
+
+
+def exact(u):
+    return exact_of(mpmath.mpf(float(u)))
+
+
+def backward_error(values, arguments):
+    """Relative change of u that would make F(u) equal to the value, from F'(u) = (1 + e^u) / u."""
+    return [
+        float(abs((exact(u) - mpmath.mpf(float(v))) / (1 + mpmath.exp(mpmath.mpf(float(u))))))
+        for v, u in zip(values, arguments, strict=True)
+    ]
+
+
+def test_log_integral_matches_mpmath():
+    u = np.concatenate([-np.geomspace(1e-12, 700, 60), np.geomspace(1e-12, 700, 90)])
+    reference = np.array([float(exact(x)) for x in u])
+    assert np.allclose(log_integral(u), reference, rtol=2e-15, atol=2e-15)
+
+
+def test_log_of_log_integral_matches_mpmath():
+    u = np.concatenate([np.linspace(1, 60, 80), [1e3, 1e5]])
+    reference = [float(mpmath.log(exact(x))) for x in u]
+    assert np.allclose(log_of_log_integral(u), reference, rtol=3e-15, atol=1e-14)
+
+
+def test_inverse_over_the_whole_range():
+    values = np.concatenate([np.linspace(-60, 6, 133), [3.999999, 4.0], np.geomspace(4.0001, 1e300, 120)])
+    assert max(backward_error(values, inverse_log_integral(values))) < 1e-14
+
+
+def test_negative_inverse_over_the_whole_range():
+    values = np.concatenate([np.linspace(-120, 20, 120), [0.0, 600.0]])
+    assert max(backward_error(values, inverse_log_integral_negative(values))) < 1e-14
+
+
+def test_inverse_keeps_shape_and_survives_the_extremes():
+    assert inverse_log_integral(np.zeros((3, 1, 2))).shape == (3, 1, 2)
+    assert inverse_log_integral(-1300.0) == pytest.approx(1e-283, rel=10)
+    far = np.array([1e3, 1e5, 1e10])
+    assert np.array_equal(inverse_from_logarithm(log_of_log_integral(far)), far)
+    assert inverse_log_integral_negative(-1e4) == 0
+
+
+@pytest.mark.parametrize(
+    ("function", "value"),
+    [
+        (log_integral, 0.0),
+        (log_of_log_integral, 0.5),
+        (inverse_log_integral, np.nan),
+        (inverse_from_logarithm, 1.0),
+        (inverse_log_integral_negative, 1e3),
+    ],
+)
+def test_log_integral_refuses_bad_input(function, value):
+    with pytest.raises(ValueError, match=r"allowed|defined off zero"):
+        function(value)
+
+
+def test_logit_matches_mpmath():
+    for u0 in (1e-12, 1e-3, 0.3, 5.0, 30.0):
+        for time in (0.0, 1.0, 1e3, 1e6):
+            target = 2 * mpmath.mpf(0.7) * mpmath.mpf(time) + exact(u0)
+            found = float(learning_curves.logit(time, u0, 0.7))
+            u = mpmath.mpf(found)
+            for _ in range(3):  # Newton's steps at 40 digits
+                u -= (exact_of(u) - target) * u / (1 + mpmath.exp(u))
+            assert found == pytest.approx(float(u), rel=1e-13)
+
+
+def test_logit_is_a_semigroup_and_scales_with_the_norm():
+    times = np.linspace(0, 30, 50)
+    once = learning_curves.logit(times + 4, 0.02)
+    twice = learning_curves.logit(times, learning_curves.logit(4.0, 0.02))
+    assert np.allclose(once, twice, rtol=1e-13)
+    assert np.allclose(
+        learning_curves.logit(times, 0.02, 3.0), learning_curves.logit(3 * times, 0.02), rtol=1e-13
+    )
+    decay = learning_curves.logit([0.0, 1.0, 5.0], -1.0)
+    assert decay[0] == pytest.approx(-1, rel=1e-14)
+    assert (np.diff(decay) > 0).all() and (decay < 0).all()
+
+
+def test_logit_of_large_starts_does_not_overflow():
+    assert np.array_equal(learning_curves.logit([0.0, 1e300], 800.0), [800.0, 800.0])
+    assert learning_curves.logit(1e300, 0.1) == pytest.approx(698.0, abs=0.1)
+
+
+def test_logit_solves_its_equation():
+    times, step = np.linspace(1, 60, 40), 1e-4
+    for sign, u0 in ((1, 0.05), (-1, -2.0)):
+        u = learning_curves.logit(times, u0, 0.8)
+        slope = (
+            learning_curves.logit(times + step, u0, 0.8) - learning_curves.logit(times - step, u0, 0.8)
+        ) / (2 * step)
+        assert np.allclose(slope, sign * 2 * 0.8 * u * expit(-u), rtol=1e-6, atol=1e-11)
+
+
+@pytest.mark.parametrize("arguments", [(-1.0, 0.1), (1.0, 0.0), (1.0, 0.1, -2.0)])
+def test_logit_refuses_bad_input(arguments):
+    with pytest.raises(ValueError, match="allowed"):
+        learning_curves.logit(*arguments)
+
+
+def test_probability_only_rescales_time():
+    times = np.linspace(0, 40, 9)
+    slow = learning_curves.probability(times, 0.01, 1.5, frequency=0.25)
+    assert np.allclose(slow, expit(learning_curves.logit(times / 4, 0.01, 1.5)), rtol=1e-14)
+    with pytest.raises(ValueError, match="frequency"):
+        learning_curves.probability(times, 0.01, 1.5, frequency=1.5)
+
+
+def test_bounds_and_growth_law():
+    times = np.geomspace(1e-3, 1e12, 200)
+    for u0 in (1e-3, 0.1, 1.0, 4.0):
+        for norm in (0.2, 1.0, 5.0):
+            u = learning_curves.logit(times, u0, norm)
+            assert (u <= learning_curves.loose_bound(times, u0, norm)).all()
+            assert (u <= learning_curves.sharp_bound(times, u0, norm) * (1 + 1e-14)).all()
+    late = np.geomspace(1e10, 1e300, 20)
+    residual = learning_curves.logit(late, 0.1) - learning_curves.growth_law(late)
+    assert (np.diff(residual) < 0).all() and 0 < residual[-1] < 0.01
+    with pytest.raises(ValueError, match="above 1"):
+        learning_curves.growth_law(0.1)
+
+
+def test_inflections_are_sign_changes_of_second_differences():
+    times = np.linspace(0, 400, 400_001)
+    for u0, count in ((0.001, 1), (0.88, 1), (0.9, 0), (2.0, 0)):
+        second = np.diff(learning_curves.probability(times, u0), 2)
+        signs = np.sign(second[np.abs(second) > 1e-13])
+        assert np.sum(np.diff(signs) != 0) == count
+    u = learning_curves.CURVE_INFLECTION
+    assert 1 / u + 1 == pytest.approx(3 * expit(u), rel=1e-14)
+    inflection = learning_curves.LOGIT_INFLECTION
+    assert inflection == pytest.approx(1 + np.exp(-inflection), rel=1e-15)
+
+
+def test_inflections_off_the_diagonal():
+    assert learning_curves.curve_inflections(0.0) == (learning_curves.CURVE_INFLECTION,)
+    low, high = learning_curves.curve_inflections(0.2)
+    assert learning_curves.curvature(low / 2, 0.2) < 0 < learning_curves.curvature((low + high) / 2, 0.2)
+    limit = learning_curves.LARGEST_SIGMOIDAL_INVARIANT
+    assert len(learning_curves.curve_inflections(limit * (1 - 1e-6))) == 2
+    assert learning_curves.curve_inflections(limit * (1 + 1e-6)) == ()
+    with pytest.raises(ValueError, match="b is"):
+        learning_curves.curve_inflections(-1.0)
+
+
+def test_time_ratio_is_exact_for_equal_starts_and_refuses_what_is_reached():
+    ratio = learning_curves.time_ratio([0.9, 0.999], 0.01, 0.01, (1.5, 0.8), (0.3, 0.7))
+    assert np.allclose(ratio, 1.5 * 0.3 / (0.8 * 0.7), rtol=1e-14)
+    with pytest.raises(ValueError, match="already reached"):
+        learning_curves.time_ratio(0.6, 0.01, 1.0, (1.0, 1.0), (0.5, 0.5))
+
+
+STARTS = [(1, 0.5, 0.7), (0.5, -0.2, 1), (0.3, 1, 2), (1, 0, 1), (1, -0.99, 1), (2, 1.5, 1.1)]
+
+
+@pytest.mark.parametrize(("h", "a", "norm"), STARTS)
+def test_series_matches_quadrature(h, a, norm):
+    b = abs(h**2 - norm**2 * a**2) / (2 * norm)
+    start = np.arcsinh(h * a / b)
+    for u1 in (h * a + 0.5, 6.0, 20.0):
+        integral, _ = quad(
+            lambda s: 1 + np.exp(b * np.sinh(s)), start, np.arcsinh(u1 / b), epsrel=1e-13, epsabs=0, limit=400
+        )
+        assert hyperbolic_neuron.time_to_logit(u1, h, a, norm) == pytest.approx(
+            integral / (2 * norm), rel=1e-12
+        )
+
+
+def test_series_becomes_the_log_integral_on_the_diagonal():
+    u1 = np.array([0.3, 2.0, 15.0])
+    series = hyperbolic_neuron.time_to_logit(u1, 0.35, 0.5, 0.7)
+    assert np.allclose(series, (log_integral(u1) - log_integral(0.175)) / 1.4, rtol=1e-13)
+
+
+def test_series_factors_are_bessel_functions():
+    n, product = np.arange(60), 1.7
+    factors = hyperbolic_neuron._bessel_factors(product, 160)
+    factorials = np.cumprod(np.concatenate([[1.0], n[1:]]))
+    assert np.allclose(factors[:60], factorials * jv(n, 2 * product**0.5) / product ** (n / 2), rtol=1e-12)
+    assert np.allclose(np.diff(factors[95:105], 2), 0, atol=1e-5)
+
+
+def test_a_dying_neuron_and_its_mirror_share_their_clock():
+    h, a, norm = 0.3, -0.43, 0.7
+    assert hyperbolic_neuron.death_time(h, a, norm) == pytest.approx(
+        hyperbolic_neuron.escape_time(-norm * a, -h / norm, norm), rel=1e-14
+    )
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments"),
+    [
+        (hyperbolic_neuron.escape_time, (1.0, -1.1)),
+        (hyperbolic_neuron.death_time, (1.0, -0.9)),
+        (hyperbolic_neuron.time_to_logit, (1.0, 1.0, -1.0)),
+        (hyperbolic_neuron.time_to_logit, (1.0, 1.0, -1.1)),
+        (hyperbolic_neuron.time_to_logit, (-2.0, 1.0, -0.9)),
+        (hyperbolic_neuron.time_to_logit, (1.0, 1.0, 0.1, 0.0)),
+        (hyperbolic_neuron.equivalent_neuron, ([1.0, -1.0], [1.0, 1.0])),
+    ],
+)
+def test_hyperbolic_neuron_refuses_bad_input(function, arguments):
+    with pytest.raises(ValueError, match="allowed"):
+        function(*arguments)
+
+
+def test_equivalent_neuron_keeps_logit_and_growth_and_raises_the_invariant():
+    rng = np.random.default_rng(3)
+    for norm in (0.4, 1.0, 2.0):
+        h, a = rng.uniform(0.1, 1, 5), rng.uniform(-0.3, 1, 5)
+        one_h, one_a = hyperbolic_neuron.equivalent_neuron(h, a, norm)
+        assert one_h * one_a == pytest.approx(h @ a, rel=1e-12, abs=1e-14)
+        assert one_h**2 + norm**2 * one_a**2 == pytest.approx(np.sum(h**2 + norm**2 * a**2), rel=1e-13)
+        assert abs(one_h**2 - norm**2 * one_a**2) >= abs(np.sum(h**2 - norm**2 * a**2)) - 1e-14
