@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, make_moons
 
 
 def cone_data(
@@ -100,12 +100,31 @@ def outlier_data(
 
 
 def six_points() -> tuple[np.ndarray, np.ndarray]:
-    """Return six points in the plane whose agreement program and linear hard-margin classifier differ widely."""
+    """Return six planar points whose agreement program and linear hard-margin classifier differ widely."""
     inputs = [(1, -0.7), (2.2, 1.7), (0.8, 0.2), (-1, 0.3), (-1, 0.8), (-0.5, 0.3)]
     return np.array(inputs, dtype=float), np.repeat([1.0, -1.0], 3)
 
 
 def three_points(degrees: float = 150.0) -> tuple[np.ndarray, np.ndarray]:
-    """Return the points ``(1, 0)`` and one at the angle ``degrees``, both positive, and ``(-1, 0)``, negative."""
+    """Return ``(1, 0)`` and the unit vector at ``degrees``, both positive, and ``(-1, 0)``, negative."""
     angle = np.radians(degrees)
     return np.array([(1, 0), (np.cos(angle), np.sin(angle)), (-1, 0)]), np.array([1.0, 1.0, -1.0])
+
+
+def two_moons_with_gap(
+    n: int, gap: float, *, rng: np.random.Generator, noise: float = 0.1
+) -> tuple[np.ndarray, np.ndarray]:
+    """Draw two half circles with a gap along the first axis: inputs (n, 2), labels +1 and -1 (n,).
+
+    Scikit-learn's two moons, turned and moved until the tips of both lie at zero; their first coordinate c
+    then becomes ``y (|c| + gap)``.  With ``gap > 0`` the classes lie ``2 gap`` apart, with ``gap < 0`` they
+    overlap [pezeshki2021, Fig. 1].  Raises ``ValueError`` for ``n`` below 2.
+    """
+    if n < 2:
+        raise ValueError(f"n is {n}, allowed: 2 or more")
+    points, classes = make_moons(n, noise=noise, random_state=int(rng.integers(2**32)))
+    labels = 2.0 * classes - 1.0
+    along = points[:, 0] - 0.5
+    height = points[:, 1] - 0.3 * labels
+    height -= height.mean()
+    return np.column_stack([labels * (np.abs(height) + gap), along]), labels

@@ -1,0 +1,81 @@
+"""Tangent features of a network, their singular decomposition and the responses to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch.func import functional_call, jacrev, vmap
+
+
+def tangent_features(module: torch.nn.Module, inputs: torch.Tensor) -> np.ndarray:
+    """Return the Jacobian of a scalar network in all its parameters, shape (n, parameters).
+
+    ``module`` maps inputs of shape (n, ...) to n outputs; the parameters are flattened in the order of
+    ``named_parameters``.  Raises ``ValueError`` for a module with more than one output for an input.
+    """
+    parameters = {name: value.detach() for name, value in module.named_parameters()}
+    probe = module(inputs[:1])
+    if probe.numel() != 1:
+        raise ValueError(f"module returns {probe.numel()} numbers for one input, allowed: 1")
+
+    def output(values: dict[str, torch.Tensor], x: torch.Tensor) -> torch.Tensor:
+        return functional_call(module, values, (x[None],)).reshape(())
+
+    jacobian = vmap(jacrev(output), in_dims=(None, 0))(parameters, inputs)
+    return torch.cat([block.flatten(start_dim=1) for block in jacobian.values()], dim=1).double().numpy()
+
+
+@dataclass(frozen=True)
+class Features:
+    """The decomposition ``Y Phi = U S V^T`` with the signs fixed [pezeshki2021, Definition 1].
+
+    ``u`` is (n, r), ``strengths`` (r,) in decreasing order, ``v`` (parameters, r).
+    """
+
+    u: np.ndarray
+    strengths: np.ndarray
+    v: np.ndarray
+
+    @property
+    def coherences(self) -> np.ndarray:
+        """How far each feature agrees with the labels: ``sum_i u_ij / sqrt(n)``, from 0 to 1; shape (r,)."""
+        return self.u.sum(axis=0) / np.sqrt(self.u.shape[0])
+
+    def responses(self, signed_outputs: np.ndarray) -> np.ndarray:
+        """Return ``z = U^T q`` for signed outputs q of shape (..., n): the responses, shape (..., r)."""
+        return signed_outputs @ self.u
+
+
+def decompose(signed_features: np.ndarray, *, cutoff: float = 1e-10) -> Features:
+    """Decompose ``Y Phi``, shape (n, parameters), into features of decreasing strength.
+
+    A singular decomposition leaves the sign of each pair ``(u_j, v_j)`` open.  Here each feature votes for
+    the labels on the whole: the entries of ``u_j`` sum to zero or more, and if they cancel, the largest is
+    positive.  Strengths below ``cutoff`` times the largest are dropped.  Raises ``ValueError`` for features
+    that are not a finite matrix.
+    """
+    signed_features = np.asarray(signed_features, dtype=float)
+    if signed_features.ndim != 2 or not np.isfinite(signed_features).all():
+        raise ValueError(
+            f"signed_features has shape {signed_features.shape}, allowed: a finite matrix (n, m)"
+        )
+    u, strengths, v = np.linalg.svd(signed_features, full_matrices=False)
+    kept = strengths > cutoff * strengths[0]
+    u, strengths, v = u[:, kept], strengths[kept], v[kept]
+    total = u.sum(axis=0)
+    largest = u[np.abs(u).argmax(axis=0), np.arange(u.shape[1])]
+    sign = np.where(np.abs(total) > 1e-12 * np.sqrt(len(u)), np.sign(total), np.sign(largest))
+    return Features(u * sign, strengths, (v * sign[:, None]).T)
+
+
+def linearised_outputs(
+    features: np.ndarray, trained_features: np.ndarray, labels: np.ndarray, dual: np.ndarray, ridge: float
+) -> np.ndarray:
+    """Return the outputs ``Phi(x) theta`` at new points of the linearised network, shape (points,).
+
+    Its parameters are ``theta = (Y Phi)^T p / ridge`` [pezeshki2021, Eq. 14]; ``features`` (points, m) belong
+    to the new points, ``trained_features`` (n, m), ``labels`` and ``dual`` (n,) to the training examples.
+    """
+    return features @ (trained_features.T @ (labels * dual)) / ridge
