@@ -1,7 +1,7 @@
 """One stage of the alignment flow: the closed form of a unit whose activation pattern stays as it is.
 
 With a constant drift ``g``, ``e = g/|g|`` and ``c`` the cosine between ``w(0)`` and ``e``, the solution of
-``dw/dt = |w| g`` has ``|w(t)|/|w(0)| = E (1 + c)/2 + (1 - c)/(2 E)`` with ``E = exp(|g| t)``, and its component
+``dw/dt = |w| g`` has ``|w(t)|/|w(0)| = E (1 + c)/2 + (1 - c)/(2 E)`` with ``E = exp(|g| t)``; its part
 orthogonal to ``e`` is constant.  Everything is written in logarithms, so that nothing overflows.
 """
 
