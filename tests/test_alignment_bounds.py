@@ -1,0 +1,118 @@
+"""Constants and bounds of early alignment: two routes to each, and against the exact flow."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from lib.datasets import cone_data, simplex_data
+from lib.flow.alignment import alignment_phase
+from lib.geometry import activation_patterns, cosine, regions
+from lib.theory import alignment_bounds as bounds
+
+
+def problem(seed, mu=0.1, m=200):
+    rng = np.random.default_rng(seed)
+    inputs, labels = cone_data(2, 3, 4, mu, rng=rng, norms=(0.7, 1.4))
+    return rng.standard_normal((m, 4)), np.resize([1.0, -1.0], m), inputs, labels
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_cone_margin_against_a_direct_search(seed):
+    _, _, inputs, labels = problem(seed)
+    signed = labels[:, None] * inputs / np.linalg.norm(inputs, axis=1)[:, None]
+
+    def shortest(logits):
+        weights = np.exp(logits - logits.max())
+        return np.linalg.norm(weights @ signed / weights.sum())
+
+    starts = np.random.default_rng(0).standard_normal((4, len(signed)))
+    found = min(minimize(shortest, start, method="BFGS", options={"gtol": 1e-9}).fun for start in starts)
+    kappa = bounds.cone_margin(inputs, labels)
+    assert kappa == pytest.approx(found, abs=1e-5)
+    assert kappa >= np.sqrt(0.1 + 0.9 / len(labels)) - 1e-12
+
+
+@pytest.mark.parametrize("mu", [0.0, 0.3, 0.9])
+def test_cone_margin_of_a_simplex_is_tight(mu):
+    assert bounds.cone_margin(simplex_data(5, mu), np.ones(5)) == pytest.approx(np.sqrt(mu + (1 - mu) / 5))
+
+
+def test_cone_margin_is_zero_without_separability():
+    assert bounds.cone_margin(np.array([[1.0, 0.0], [-1.0, 0.0]]), np.ones(2)) == pytest.approx(0, abs=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_caps_of_lemma_8(seed):
+    _, _, inputs, labels = problem(seed)
+    rng = np.random.default_rng(seed)
+    zeta = bounds.cap_constant(inputs, labels)
+    assert zeta >= 0.1**2
+    for total, name in zip(bounds.class_sums(inputs, labels), ("S+", "S-"), strict=True):
+        across = rng.standard_normal((20_000, 4))
+        unit = total / np.linalg.norm(total)
+        across -= (across @ unit)[:, None] * unit
+        across /= np.linalg.norm(across, axis=1)[:, None]
+        inside = np.sqrt(1 - 0.999 * zeta) * unit + np.sqrt(0.999 * zeta) * across
+        assert (regions(activation_patterns(inside, inputs), labels) == name).all()
+
+
+def test_start_constant_keeps_its_digits_near_the_repelling_sum():
+    inputs, labels = np.array([[1.0, 0.01], [-1.0, 0.01]]), np.array([1.0, -1.0])
+    minus = inputs[1] / np.linalg.norm(inputs[1])
+    angle = 1e-12
+    w = np.cos(angle) * minus + np.sin(angle) * np.array([-minus[1], minus[0]])
+    assert bounds.start_constant(w[None], [1], inputs, labels) == pytest.approx(angle**2, rel=1e-3)
+    assert bounds.start_constant(w[None], [-1], inputs, labels) == 1.0
+    assert bounds.start_constant(w[None], [1], inputs[:1], labels[:1]) == 1.0
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("mu", [1e-4, 0.3])
+def test_both_times_bound_the_exact_flow(seed, mu):
+    w, signs, inputs, labels = problem(seed, mu)
+    constants = bounds.alignment_constants(w, signs, inputs, labels)
+    last = alignment_phase(w, signs, inputs, labels).events.time.max()
+    assert last <= bounds.repaired_time(constants)
+    assert last <= bounds.proved_time(5, mu, min(constants.zeta, constants.xi), constants.x_min)
+    assert constants.kappa >= np.sqrt(mu)
+
+
+def test_turning_time_is_that_of_the_flow():
+    mu = 0.01
+    inputs = np.array([[1.0, 0.0], [mu, np.sqrt(1 - mu**2)]])
+    w = np.array([[np.cos(np.pi / 3), -np.sin(np.pi / 3)]])
+    phase = alignment_phase(w, [1], inputs, [1.0, 1.0])
+    expected = bounds.turning_time(np.pi / 3, np.arcsin(mu), 1.0)
+    assert phase.events.time == pytest.approx([expected], rel=1e-13)
+
+
+def test_maximal_path_is_the_longest():
+    for positive in range(1, 9):
+        for negative in range(9):
+            longest = bounds.longest_path_sum(positive, negative)
+            assert bounds.maximal_path_sum(positive, negative) == pytest.approx(longest, rel=1e-14)
+
+
+def test_stage_times():
+    assert bounds.stage_time(2, 0.25, 0.25, 1.0) == pytest.approx(16.0)
+    # The exact solution turns from -sqrt(1 - c) to +sqrt(1 - c) in the sharp time.
+    w = np.array([[-np.sqrt(0.75), 0.5]])
+    duration = bounds.sharp_stage_time(np.array([2.0]), 0.25)
+    directions, _ = alignment_phase(w, [1], [[2.0, 0.0], [0.0, 1e-9]], [1.0, 0.0], slope=1.0).at(duration)
+    assert cosine(directions[0, 0], [1.0, 0.0]) == pytest.approx(np.sqrt(0.75), rel=1e-12)
+
+
+def test_scales_in_logarithms():
+    constants = bounds.AlignmentConstants(4, 0.5, 0.5, 0.4, 0.8, 1.0, 1.2)
+    assert constants.zeta == 0.4 and constants.xi == 0.25
+    least = bounds.log_largest_scale(constants, 6, 2.0)
+    assert bounds.negligible_window(4, 6, 1.2, least) == pytest.approx(bounds.proved_time(4, 0.5, 0.25, 1.0))
+    assert bounds.log_norm_bound(4, 2.0, 0.0) == pytest.approx(np.log(4.0))
+    assert bounds.log_output_bound(4, 3.0, 2.0, 0.0) == pytest.approx(np.log(48.0))
+    assert bounds.log_direction_error_bound(5, 4, 3.0, 2.0, -10.0) == pytest.approx(np.log(1440.0) - 10)
+    assert bounds.fitting_time([3.0, 4.0], -10.0) == pytest.approx(2.0)
+
+
+def test_assumption_is_named():
+    with pytest.raises(ValueError, match="Assumption 1"):
+        bounds.alignment_constants(np.eye(2), [1, 1], np.eye(2), [1, 1])
