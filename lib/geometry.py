@@ -111,47 +111,60 @@ def largest_angle(neurons: np.ndarray) -> float:
 def agreement(neurons: np.ndarray, inputs: np.ndarray) -> tuple[np.ndarray, float]:
     """Return how neurons (k, d) call the inputs (n, d), and with which margin they agree.
 
-    The first value holds the signs (n,) of the neurons' mean; the second is the least ``sign_i <w_j, x_i>``:
-    positive exactly when all neurons call every input alike.  The two groups of a network that agree in
-    this sense form a neural agreement regime.  [sarussi2021, Definition 6.2]
+    The second value is the margin of agreement: the least, over inputs, of ``max(min_j <w_j, x_i>,
+    min_j -<w_j, x_i>)``, positive exactly when the neurons call every input alike.  The first holds the signs
+    (n,) of the calls, by the larger of the two where neurons disagree.  Two groups that both agree form a
+    neural agreement regime.  [sarussi2021, Definition 6.2]
     """
     responses = np.asarray(neurons) @ np.asarray(inputs).T
-    signs = np.where(responses.mean(axis=0) >= 0, 1.0, -1.0)
-    return signs, float((signs * responses).min())
+    above, below = responses.min(axis=0), -responses.max(axis=0)
+    return np.where(above >= below, 1.0, -1.0), float(np.maximum(above, below).min())
 
 
 def perfect_agreement_margin(w: np.ndarray, u: np.ndarray, inputs: np.ndarray, labels: np.ndarray) -> float:
     """Return the least of ``y_i <w_j, x_i>`` and ``-y_i <u_j, x_i>``, divided by the norm of all neurons.
 
-    ``w`` and ``u`` are (k, d), or (d,) for one neuron of each type; ``inputs`` (n, d), ``labels`` (n,) of +1 and
-    -1.  Positive exactly in the perfect agreement regime.  [sarussi2021, Definition 6.3]
+    ``w`` and ``u`` are (k, d), or (d,) for one neuron of each type; ``inputs`` (n, d), ``labels`` (n,).
+    Positive exactly in the perfect agreement regime.  [sarussi2021, Definition 6.3]
     """
     w, u = np.atleast_2d(w), np.atleast_2d(u)
     signed = np.asarray(labels)[:, None] * np.asarray(inputs)
-    return float(min((w @ signed.T).min(), -(u @ signed.T).max()) / np.hypot(np.linalg.norm(w), np.linalg.norm(u)))
+    size = np.hypot(np.linalg.norm(w), np.linalg.norm(u))
+    return float(min((w @ signed.T).min(), -(u @ signed.T).max()) / size)
 
 
 def boundary_angles(network: TwoLayer) -> np.ndarray:
-    """Return the polar angles, in degrees, at which a network in the plane changes sign.
+    """Return the polar angles, in degrees, at which the sign (+, 0, -) of a network in the plane changes.
 
     The network has no bias, so it is linear between the normals of its neurons and each root is exact.
-    Raises ``ValueError`` for inputs that are not planar.
+    Angles closer than 1e-9 are not told apart.  Raises ``ValueError`` for inputs that are not planar.
     """
     if network.w.shape[-1] != 2 or network.w.ndim != 2:
         raise ValueError(f"the network has weights of shape {network.w.shape}, allowed: (m, 2)")
-    normal = np.arctan2(network.w[:, 1], network.w[:, 0]) + np.pi / 2
-    ends = np.unique(np.concatenate([normal, normal + np.pi]) % (2 * np.pi))
-    starts, widths = ends, np.diff(np.append(ends, ends[0] + 2 * np.pi))
-    middles = starts + widths / 2
-    slopes = np.where(
-        np.column_stack([np.cos(middles), np.sin(middles)]) @ network.w.T > 0, 1.0, network.slope
-    )
+    normals = np.arctan2(network.w[:, 1], network.w[:, 0])[:, None] + np.array([0.5, 1.5]) * np.pi
+    kinks = _distinct(normals.ravel())
+    slopes = np.where(_around(_middles(kinks)) @ network.w.T > 0, 1.0, network.slope)
     gradients = (slopes * network.a) @ network.w
-    perpendicular = np.arctan2(gradients[:, 1], gradients[:, 0]) + np.pi / 2
-    roots = perpendicular[:, None] + np.array([0.0, np.pi])
-    inside = (roots - starts[:, None]) % (2 * np.pi) < widths[:, None]
-    inside &= (np.linalg.norm(gradients, axis=1) > 0)[:, None]
-    return np.sort(np.degrees(roots[inside] % (2 * np.pi)))
+    roots = np.arctan2(gradients[:, 1], gradients[:, 0])[:, None] + np.array([0.5, 1.5]) * np.pi
+    # A root counts if the sign differs on its two sides; roots outside their own cell then drop out.
+    candidates = _distinct(np.concatenate([kinks, roots.ravel()]))
+    values = network(_around(_middles(candidates)))
+    rounding = 1e-15 * np.abs(network.w).max() * np.abs(network.a).sum()
+    signs = np.where(np.abs(values) > rounding, np.sign(values), 0)
+    return np.degrees(candidates[signs != np.roll(signs, 1)])
+
+
+def _distinct(angles: np.ndarray) -> np.ndarray:
+    angles = np.sort(angles % (2 * np.pi))
+    return angles[np.diff(angles, prepend=angles[-1] - 2 * np.pi) > 1e-9]
+
+
+def _middles(angles: np.ndarray) -> np.ndarray:
+    return angles + np.diff(angles, append=angles[0] + 2 * np.pi) / 2
+
+
+def _around(angles: np.ndarray) -> np.ndarray:
+    return np.column_stack([np.cos(angles), np.sin(angles)])
 
 
 def boundary_bend(network: TwoLayer) -> float:

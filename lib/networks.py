@@ -42,7 +42,7 @@ class TwoLayer:
         return np.einsum("...nm,...m->...n", np.maximum(z, self.slope * z), self.a)
 
     def gradients(self, inputs: np.ndarray, output_slopes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the gradients of ``sum_i l_i`` in w and a, given ``output_slopes = dl_i/df(x_i)``, (..., n)."""
+        """Return the gradients of ``sum_i l_i`` in w and a; ``output_slopes`` is ``dl_i/df``, (..., n)."""
         z = self.preactivations(inputs)
         weights = np.where(z > 0, 1.0, self.slope) * np.asarray(output_slopes)[..., None]
         in_w = np.einsum("...nm,nd->...md", weights, inputs) * self.a[..., None]
@@ -75,3 +75,15 @@ def balanced_network(
     if chosen.shape != (m,) or not np.isin(chosen, (-1, 1)).all():
         raise ValueError(f"signs is {signs!r}, allowed: {m} entries of +1 or -1")
     return TwoLayer(w, chosen * np.linalg.norm(w, axis=1), slope)
+
+
+def two_sided_network(
+    k: int, d: int, scale: float, *, rng: np.random.Generator, v: float = 1.0, slope: float = 0.0
+) -> TwoLayer:
+    """Draw ``w_j = scale * g_j`` with standard Gaussian ``g_j``: k neurons of output weight +v, then k of -v.
+
+    Raises ``ValueError`` for a negative scale or an output weight that is not positive.
+    """
+    if not (scale >= 0 and v > 0):
+        raise ValueError(f"scale is {scale}, v is {v}; allowed: zero or more, and positive")
+    return TwoLayer(scale * rng.standard_normal((2 * k, d)), v * np.repeat([1.0, -1.0], k), slope)
