@@ -1,4 +1,4 @@
-"""Plain gradient descent and stochastic gradient descent of two-layer networks in NumPy, many seeds at once."""
+"""Gradient descent and stochastic gradient descent of two-layer networks in NumPy, many seeds at once."""
 
 from __future__ import annotations
 

@@ -1,0 +1,57 @@
+# Every target sets up what it needs: a virtual environment in .venv with the exact versions of constraints.txt.
+PYTHON ?= python3
+INSTALL ?= .venv/bin/python -m pip install --quiet --disable-pip-version-check
+PORT ?= 8000
+export OMP_NUM_THREADS ?= 1
+
+RUN := .venv/bin/python -m
+SITE := _build/html/index.html
+
+.DEFAULT_GOAL := help
+.PHONY: help book test lint record serve lab lock clean
+
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
+
+book: .venv/installed ## execute the chapters and build the site into _build/html
+	rm -rf _build/html _build/.doctrees
+	.venv/bin/jupyter-book build . -W -n --keep-going
+	@echo "The book is in $(SITE); 'make serve' opens it."
+
+test: .venv/installed lint ## run the tests of lib, every chapter under nbval, and the site in a browser
+	$(RUN) pytest -n 2 --dist loadfile --ignore tests/site
+	@$(MAKE) --no-print-directory book
+	$(RUN) pytest tests/site
+
+lint: .venv/installed ## check the style of the code, in chapters too
+	$(RUN) ruff format --check lib tests book/_ext conftest.py
+	$(RUN) ruff check lib tests book/_ext conftest.py
+	$(RUN) nbqa ruff book --select=E9,F,I
+
+record: .venv/installed ## run the chapters and record the text of their verdicts in tests/recorded
+	$(RUN) pytest -n 2 --dist loadfile --record book
+
+serve: ## open the built site at http://localhost:8000
+	@test -f $(SITE) || $(MAKE) book
+	@echo "Serving on http://localhost:$(PORT), Ctrl-C to stop."
+	@(sleep 1; $(RUN) webbrowser http://localhost:$(PORT) >/dev/null 2>&1 || true) &
+	@$(RUN) http.server $(PORT) --directory _build/html
+
+lab: .venv/installed ## open the chapters in JupyterLab
+	.venv/bin/jupytext-config set-default-viewer markdown
+	$(RUN) jupyterlab book
+
+lock: ## write the newest versions of everything into constraints.txt
+	rm -rf .venv
+	$(PYTHON) -m venv .venv
+	$(INSTALL) --editable '.[book,test,lab]'
+	.venv/bin/python -m pip freeze --exclude-editable | sed -E 's/\+cpu$$//' > constraints.txt
+
+clean: ## remove everything that was built, and the environment
+	rm -rf .venv _build *.egg-info
+
+.venv/installed: pyproject.toml constraints.txt
+	test -x .venv/bin/python || $(PYTHON) -m venv .venv
+	@echo "Installing the book's environment into .venv (a few minutes, once) ..."
+	$(INSTALL) --constraint constraints.txt --editable '.[book,test,lab]'
+	touch $@

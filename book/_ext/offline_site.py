@@ -1,0 +1,198 @@
+"""Makes the site complete in itself and the execution cache honest.
+
+Copies MathJax into the site, drops scripts that only work with a network, keys the execution cache by what a
+chapter's result depends on, refuses figures without alternative text, offers each chapter as an executed
+notebook, and reports how long each took.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+
+import nbformat
+from docutils import nodes
+from jupyter_cache import get_cache
+from myst_nb.core.read import create_nb_reader
+from myst_nb.sphinx_ import NbMetadataCollector
+from sphinx.application import Sphinx
+from sphinx.config import Config
+from sphinx.util import logging
+from sphinx.util.docutils import SphinxDirective
+
+LOGGER = logging.getLogger(__name__)
+ROOT = Path(__file__).resolve().parents[2]
+MATHJAX_PARTS = ("tex-chtml-full.js", "output/chtml/fonts")
+SHOWN_VERSIONS = (
+    "jupyter-book",
+    "sphinx",
+    "numpy",
+    "scipy",
+    "torch",
+    "matplotlib",
+    "cvxpy",
+    "clarabel",
+    "sympy",
+)
+
+
+def results_depend_on() -> list[Path]:
+    """The files besides a chapter's own that decide what it computes."""
+    return sorted([*ROOT.glob("lib/**/*.py"), *ROOT.glob("book/claims/*.yml"), ROOT / "constraints.txt"])
+
+
+def digest_of_dependencies() -> str:
+    digest = hashlib.sha256(platform.python_version().encode())
+    for path in results_depend_on():
+        digest.update(str(path.relative_to(ROOT)).encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def configure(app: Sphinx, config: Config) -> None:
+    config.nb_execution_cache_path = str(ROOT / "_build" / ".jupyter_cache" / digest_of_dependencies())
+    config.mathjax_path = "mathjax/tex-chtml-full.js"
+    repository = os.environ.get("BOOK_REPOSITORY", "")
+    if repository:
+        config.html_theme_options |= {
+            "repository_url": repository,
+            "repository_branch": os.environ.get("BOOK_BRANCH", "main"),
+            "path_to_docs": "",
+            "use_repository_button": True,
+            "use_issues_button": True,
+            "use_edit_page_button": True,
+            "launch_buttons": {"notebook_interface": "jupyterlab", "binderhub_url": "https://mybinder.org"},
+        }
+
+
+def refuse_figures_without_text(app: Sphinx, doctree: nodes.document) -> None:
+    for image in doctree.findall(nodes.image):
+        if not image.get("alt", "").strip():
+            LOGGER.warning("a figure has no alternative text", location=image)
+
+
+def keep_scripts_local(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
+    context["script_files"] = [script for script in context["script_files"] if "thebe" not in str(script)]
+    context["css_files"] = [sheet for sheet in context["css_files"] if "thebe" not in str(sheet)]
+    context["body"] = context.get("body", "").replace("<table ", '<table tabindex="0" ')
+
+
+def offer_notebook(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
+    if doctree is not None and exec_data(app, pagename):
+        context["ipynb_source"] = f"{pagename}.ipynb"
+
+
+def executed_notebook(app: Sphinx, docname: str) -> nbformat.NotebookNode:
+    """The chapter as a notebook with its outputs, from the execution cache."""
+    path = app.env.doc2path(docname)
+    text = Path(path).read_text(encoding="utf-8")
+    reader = create_nb_reader(path, app.env.myst_config, app.env.mystnb_config, text)
+    _, notebook = get_cache(app.config.nb_execution_cache_path).merge_match_into_notebook(reader.read(text))
+    notebook.metadata.pop("source_map", None)
+    origin = nbformat.v4.new_markdown_cell(
+        f"*Chapter `{docname}.md` of Learning Dynamics, Executed, with the outputs of its last run. To run "
+        "it, open it inside the book's environment: in a copy of the book's repository `make lab` installs "
+        "the exact versions it was run with and opens JupyterLab.*"
+    )
+    notebook.cells.insert(0, origin)
+    notebook.metadata.pop("jupytext", None)
+    return notebook
+
+
+def finish(app: Sphinx, exception: Exception | None) -> None:
+    if exception is not None or app.builder.format != "html":
+        return
+    refuse_failed_chapters(app)
+    static = Path(app.outdir) / "_static"
+    package = metadata.distribution("sphinx-mathjax-offline").locate_file(
+        "sphinx-mathjax-offline/static/mathjax"
+    )
+    for part in MATHJAX_PARTS:
+        source, target = Path(str(package)) / part, static / "mathjax" / part
+        if source.is_dir():
+            shutil.copytree(source, target, dirs_exist_ok=True)
+        else:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, target)
+    for docname, _ in executed_pages(app):
+        target = Path(app.outdir, "_sources", docname).with_suffix(".ipynb")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        nbformat.write(executed_notebook(app, docname), target)
+    report_times(app)
+
+
+def refuse_failed_chapters(app: Sphinx) -> None:
+    """Fail the build when a chapter's last execution failed, also when this build did not read it again."""
+    failed = [
+        name for name in app.env.found_docs if not (exec_data(app, name) or {"succeeded": True})["succeeded"]
+    ]
+    if failed:
+        LOGGER.error("cells failed in %s; the tracebacks are above", ", ".join(sorted(failed)))
+        app.statuscode = 1
+
+
+def exec_data(app: Sphinx, docname: str) -> dict | None:
+    return NbMetadataCollector.get_exec_data(app.env, docname)
+
+
+def executed_pages(app: Sphinx) -> list[tuple[str, float]]:
+    data = (
+        (docname, NbMetadataCollector.get_exec_data(app.env, docname))
+        for docname in sorted(app.env.found_docs)
+    )
+    return [(docname, result["runtime"] or 0.0) for docname, result in data if result]
+
+
+def report_times(app: Sphinx) -> None:
+    pages = executed_pages(app)
+    lines = [f"  {seconds:7.1f} s  {docname}" for docname, seconds in pages]
+    LOGGER.info("\n".join(["time each chapter took when it was last executed:", *lines]))
+
+
+class BuildInformation(SphinxDirective):
+    """``{build-information}``: commit, date and versions of this build."""
+
+    def run(self) -> list[nodes.Node]:
+        self.env.note_reread()
+        rows = [
+            ("Commit", commit()),
+            ("Built", datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")),
+            ("Python", platform.python_version()),
+            ("Machine", f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"),
+            ("Results keyed by", digest_of_dependencies()),
+            *((name, metadata.version(name)) for name in SHOWN_VERSIONS),
+        ]
+        fields = nodes.field_list()
+        for name, value in rows:
+            fields += nodes.field(
+                "", nodes.field_name("", name), nodes.field_body("", nodes.paragraph("", value))
+            )
+        return [fields]
+
+
+def commit() -> str:
+    """The commit the site was built from, and whether the tree differed from it."""
+    git = ["git", "-C", str(ROOT)]
+    try:
+        name = subprocess.run(
+            [*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True
+        )
+        changes = subprocess.run([*git, "status", "--porcelain"], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown (not a git checkout)"
+    return name.stdout.strip() + (" with uncommitted changes" if changes.stdout.strip() else "")
+
+
+def setup(app: Sphinx) -> dict:
+    app.add_directive("build-information", BuildInformation)
+    app.connect("config-inited", configure, priority=900)
+    app.connect("doctree-read", refuse_figures_without_text)
+    app.connect("html-page-context", offer_notebook, priority=400)
+    app.connect("html-page-context", keep_scripts_local, priority=900)
+    app.connect("build-finished", finish)
+    return {"version": "1", "parallel_read_safe": False}

@@ -1,0 +1,118 @@
+"""Lets nbval collect the chapters as they stand, in MyST Markdown, and compare them with recorded text.
+
+A cell tagged ``nbval-check-output`` is compared with its entry in ``tests/recorded``; these are written by
+``pytest --record book``.  Figures and other rich output are never compared, text is.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from unittest.mock import patch
+
+import jupytext
+import nbformat
+import nbval.plugin
+import pytest
+
+ROOT = Path(__file__).parent
+RECORDED = ROOT / "tests" / "recorded"
+CHECK_TAG = "nbval-check-output"
+RECORDS: dict[str, dict[str, list]] = {}
+NOT_COMPARED = (
+    "text/html",
+    "text/latex",
+    "image/svg+xml",
+    "application/vnd.learning-dynamics.claim+json",
+    "application/papermill.record/text/plain",
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--record", action="store_true", help="record the chapters' text instead of comparing it"
+    )
+
+
+def recorded_path(chapter: Path) -> Path:
+    return RECORDED / chapter.relative_to(ROOT / "book").with_suffix(".json")
+
+
+def is_checked(cell: dict) -> bool:
+    return CHECK_TAG in cell.metadata.get("tags", [])
+
+
+class Chapter(nbval.plugin.IPyNbFile):
+    """One chapter: a test for each code cell."""
+
+    def __init__(self, *args, **kwargs) -> None:
+        super().__init__(*args, **kwargs)
+        self.skip_compare += NOT_COMPARED
+
+    def collect(self) -> list:
+        notebook = jupytext.read(self.path)
+        path = recorded_path(self.path)
+        recorded = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        for cell in notebook.cells:
+            if cell.cell_type == "code" and is_checked(cell) and cell.source in recorded:
+                cell.outputs = [nbformat.from_dict(output) for output in recorded[cell.source]]
+                cell.execution_count = 1
+        with patch.object(nbval.plugin.nbformat, "read", return_value=notebook):
+            items = list(super().collect())
+        for item in items:
+            item.recording = self.config.getoption("record")
+            if item.recording:
+                item.options["check"] = False
+        return items
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> Chapter | None:
+    if file_path.suffix == ".md" and "format_name: myst" in file_path.read_text(encoding="utf-8")[:400]:
+        return Chapter.from_parent(parent, path=file_path)
+    return None
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if (
+        isinstance(item.parent, Chapter)
+        and is_checked(item.cell)
+        and not item.recording
+        and not item.cell.outputs
+    ):
+        pytest.fail("this cell's text is compared, but none is recorded; run: make record", pytrace=False)
+
+
+def compared(outputs: list) -> list[dict]:
+    """What nbval compares of a cell's outputs: their text."""
+    kept = []
+    for output in outputs:
+        if output.output_type == "stream" and output.name == "stdout":
+            kept.append({"output_type": "stream", "name": "stdout", "text": output.text})
+        elif "text/plain" in output.get("data", {}):
+            text = {"text/plain": output.data["text/plain"]}
+            kept.append({"output_type": "display_data", "metadata": {}, "data": text})
+    return kept
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Collect, in the main process, what each chapter's cells printed."""
+    for chapter, source, outputs in getattr(report, "recorded_cells", []):
+        RECORDS.setdefault(chapter, {})[source] = outputs
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo):
+    outcome = yield
+    report = outcome.get_result()
+    recording = isinstance(item.parent, Chapter) and item.recording and is_checked(item.cell)
+    if recording and call.when == "call" and report.passed:
+        report.recorded_cells = [(str(item.parent.path), item.cell.source, compared(item.test_outputs))]
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if not session.config.getoption("record") or hasattr(session.config, "workerinput"):
+        return
+    for chapter, cells in RECORDS.items():
+        path = recorded_path(Path(chapter))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(cells, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -1,0 +1,46 @@
+"""The built site, served on this machine, and a browser to open it with."""
+
+import shutil
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+SITE = Path(__file__).parents[2] / "_build" / "html"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    def log_message(self, *arguments):
+        """Say nothing: a page asks for dozens of files."""
+
+
+@pytest.fixture(scope="session")
+def site():
+    if not (SITE / "book" / "index.html").exists():
+        pytest.fail("the site is not built; run: make book", pytrace=False)
+    return SITE
+
+
+@pytest.fixture(scope="session")
+def address(site):
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=str(site)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="session")
+def browser():
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        pytest.fail("no Chromium: install it with 'sudo apt-get install chromium'", pytrace=False)
+    with sync_playwright() as playwright:
+        options = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+        browser = playwright.chromium.launch(executable_path=path, args=options)
+        yield browser
+        browser.close()

@@ -1,0 +1,161 @@
+"""The built site, as a reader gets it: complete offline, readable on a phone and in the dark."""
+
+import json
+from pathlib import Path
+from urllib.parse import unquote, urldefrag, urljoin
+
+import nbformat
+import pytest
+from bs4 import BeautifulSoup
+
+from lib.ledger import read_ledger
+
+SITE = Path(__file__).parents[2] / "_build" / "html"
+PAGES = sorted(str(path.relative_to(SITE)) for path in SITE.glob("book/**/*.html"))
+CHAPTERS = [page for page in PAGES if page.count("/") == 2]
+WIDTHS = {"desktop": (1280, "light"), "phone": (390, "dark")}
+
+
+@pytest.fixture(scope="module")
+def soups(site):
+    return {
+        path: BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser") for path in site.rglob("*.html")
+    }
+
+
+def test_there_is_a_site():
+    assert len(CHAPTERS) >= 5
+
+
+@pytest.mark.parametrize("device", WIDTHS)
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_opens_without_error_and_asks_only_this_site(browser, address, name, device):
+    width, scheme = WIDTHS[device]
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page = context.new_page()
+    errors, requests = [], []
+    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("request", lambda request: requests.append(request.url))
+    page.on(
+        "response",
+        lambda answer: errors.append(f"{answer.status} {answer.url}") if answer.status > 399 else None,
+    )
+    page.goto(f"{address}/{name}", wait_until="load")
+    page.wait_for_function("!document.querySelector('.math') || window.MathJax?.startup?.promise")
+    page.evaluate("window.MathJax?.startup?.promise")
+    outside = [url for url in requests if not url.startswith((address, "data:", "blob:"))]
+    assert (errors, outside) == ([], [])
+    raw = "[...document.querySelectorAll('.math')].filter(e => !e.querySelector('mjx-container'))"
+    assert page.evaluate(f"{raw}.map(e => e.textContent)") == []
+    wrong = "[...document.querySelectorAll('mjx-merror')].map(e => e.getAttribute('title') || e.textContent)"
+    assert page.evaluate(wrong) == []
+    assert (
+        page.evaluate("[...document.images].filter(i => i.complete && !i.naturalWidth).map(i => i.src)") == []
+    )
+    beyond = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    assert page.evaluate(beyond) <= 1, "the page is wider than the screen"
+    context.close()
+
+
+def test_links_and_files_exist(soups, site):
+    missing = []
+    for path, soup in soups.items():
+        base = path.relative_to(site).as_posix()
+        for tag, attribute in (
+            ("a", "href"),
+            ("img", "src"),
+            ("script", "src"),
+            ("link", "href"),
+            ("source", "src"),
+        ):
+            for element in soup.find_all(tag, **{attribute: True}):
+                target = element[attribute]
+                external = target.startswith(("http:", "https:", "//"))
+                if external and tag != "a":
+                    missing.append(f"{base}: {tag} from the network: {target}")
+                if external or target.startswith(("mailto:", "data:", "javascript:")):
+                    continue
+                address, anchor = urldefrag(urljoin(f"/{base}", target))
+                found = site / unquote(address.split("?")[0]).lstrip("/")
+                found = found / "index.html" if found.is_dir() else found
+                if not found.exists():
+                    missing.append(f"{base}: {target}")
+                elif anchor and found in soups and not has_anchor(soups[found], unquote(anchor)):
+                    missing.append(f"{base}: no anchor {target}")
+    assert missing == []
+
+
+def has_anchor(soup, anchor):
+    return soup.find(id=anchor) is not None or soup.find(attrs={"name": anchor}) is not None
+
+
+def test_figures_have_descriptions(soups, site):
+    for name in PAGES:
+        for image in soups[site / name].select(".bd-article img"):
+            assert len(image.get("alt", "")) > 20, f"{name}: {image.get('src')}"
+
+
+def test_nothing_unresolved_is_left_in_the_text(soups, site):
+    for path, soup in soups.items():
+        article = soup.select_one(".bd-article")
+        if article is None or "_modules" in str(path):
+            continue
+        for code in article.select("pre, code"):
+            code.decompose()
+        text = article.get_text()
+        for trace in ("{glue:", "{measured}", "{tally}", "not yet measured", "$$", "{ref}", "{eq}", "{cite"):
+            assert trace not in text, f"{path}: {trace}"
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_a_chapter_downloads_as_a_notebook_with_outputs(soups, site, name):
+    links = [a["href"] for a in soups[site / name].select("a.btn-download-notebook-button")]
+    assert len(links) == 1
+    path = site / urljoin(f"/{name}", links[0]).lstrip("/")
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    outputs = [cell.outputs for cell in notebook.cells if cell.cell_type == "code"]
+    assert sum(bool(output) for output in outputs) >= 10
+    assert "make lab" in notebook.cells[0].source
+
+
+def test_the_scorecard_shows_every_claim_and_only_verdicts_that_cells_produced(soups, site):
+    soup = soups[site / "book" / "scorecard.html"]
+    rows = soup.select("tr.scorecard-row")
+    claims = [claim for paper in read_ledger() for claim in paper.claims]
+    assert [row.select_one("code").get_text() for row in rows] == [claim.id for claim in claims]
+    records = {entry["claim"]["id"]: entry for entry in json.loads((site / "claims.json").read_text())}
+    assert len(records) >= 60
+    for row, claim in zip(rows, claims, strict=True):
+        shown = row.select_one(".verdict-badge").get_text()
+        assert shown == (records[claim.id]["verdict"] if claim.id in records else "not yet")
+        link = row.select_one("a.verdict-link")
+        assert (link is not None) == (claim.id in records)
+        assert link is None or link["href"].endswith(f"#claim-{claim.id}")
+
+
+def test_the_scorecard_filters(browser, address):
+    page = browser.new_page()
+    page.goto(f"{address}/book/scorecard.html")
+    visible = "document.querySelectorAll('tr.scorecard-row:not([hidden])').length"
+    everything = page.evaluate(visible)
+    page.select_option("select[name=paper]", "min2024")
+    of_one_paper = page.evaluate(visible)
+    page.select_option("select[name=verdict]", "verified")
+    verified = page.evaluate(visible)
+    assert everything > of_one_paper > verified > 0
+    page.reload()
+    assert page.evaluate(visible) == verified, "the choice is kept in the address"
+    page.fill("input[name=words]", "no claim says this")
+    assert page.evaluate(visible) == 0
+    assert "0 of" in page.inner_text(".scorecard-filter output")
+    page.close()
+
+
+def test_search_finds_a_chapter(browser, address):
+    page = browser.new_page()
+    page.goto(f"{address}/search.html?q=alignment")
+    page.wait_for_selector("ul.search li a", timeout=20_000)
+    assert "alignment" in page.inner_text("ul.search").lower()
+    page.close()
