@@ -128,3 +128,25 @@ def two_moons_with_gap(
     height = points[:, 1] - 0.3 * labels
     height -= height.mean()
     return np.column_stack([labels * (np.abs(height) + gap), along]), labels
+
+
+def orthonormal_inputs(n: int, d: int, *, rng: np.random.Generator) -> np.ndarray:
+    """Draw n orthonormal vectors in d dimensions, uniformly distributed; shape (n, d).
+
+    Raises ``ValueError`` for more vectors than dimensions.
+    """
+    if not 1 <= n <= d:
+        raise ValueError(f"n is {n}, allowed: 1 to d = {d}")
+    q, r = np.linalg.qr(rng.standard_normal((d, n)))
+    return (q * np.sign(np.diag(r))).T
+
+
+def orthogonal_pair() -> tuple[np.ndarray, np.ndarray]:
+    """Return two orthogonal points, a number and a constant 1, labels -1 and 1 [boursier2022, Sec. 5]."""
+    return np.array([(-0.5, 1.0), (2.0, 1.0)]), np.array([-1.0, 1.0])
+
+
+def five_on_a_line() -> tuple[np.ndarray, np.ndarray]:
+    """Return five numbers with a constant 1, far from orthogonal, and real labels [boursier2022, Fig. 4]."""
+    numbers = np.array([-1.5, -1.0, 0.0, 0.25, 2.0])
+    return np.column_stack([numbers, np.ones(5)]), np.array([0.7, -0.3, -0.3, 0.4, 0.2])

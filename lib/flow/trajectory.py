@@ -106,3 +106,17 @@ def checked_start(
     if (np.linalg.norm(x, axis=1) == 0).any():
         raise ValueError(f"inputs holds a zero vector at row {np.linalg.norm(x, axis=1).argmin()}")
     return v, rho, s, x, y
+
+
+def gaussian_start(
+    m: int, d: int, log_scale: float, *, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Draw ``w_j = lambda g_j`` with standard Gaussian ``g_j`` and signs with equal odds.
+
+    ``log_scale`` is the natural logarithm of lambda, of any size.  Returns directions (m, d), log-norms
+    (m,) and signs (m,); the draw does not depend on the scale.
+    """
+    g = rng.standard_normal((m, d))
+    signs = rng.choice([-1.0, 1.0], size=m)
+    norms = np.linalg.norm(g, axis=1)
+    return g / norms[:, None], np.log(norms) + log_scale, signs
