@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import linprog, nnls
 
+from lib.networks import TwoLayer
+
 
 @dataclass(frozen=True)
 class ProgramSolution:
@@ -124,6 +126,27 @@ def extended_agreement_program(inputs: np.ndarray, labels: np.ndarray, slope: fl
     """
     rows = np.vstack([agreement_features(inputs, labels, branch) for branch in (slope, 1.0)])
     return least_norm(rows, np.ones(len(rows)), name="the extended program (8)")
+
+
+def cell_program(network: TwoLayer, inputs: np.ndarray, labels: np.ndarray) -> ProgramSolution:
+    """Maximise the normalised margin over first-layer weights with the activation pattern of ``network``.
+
+    ``min |w|^2 / 2`` subject to margins of at least 1 (the first n rows), where no neuron changes the sign
+    of its response to any input (the other rows, which are the kinks); ``x`` of the solution, shaped (m, d),
+    lists the neurons.  Raises ``ValueError`` if infeasible.  Source: [sarussi2021, App. F].
+    """
+    inputs, labels = _binary(inputs, labels)
+    on = network.preactivations(inputs) > 0
+    slopes = np.where(on, 1.0, network.slope) * network.a * labels[:, None]
+    margins = (slopes[:, :, None] * inputs[:, None]).reshape(len(inputs), -1)
+    kinks = [
+        np.kron(np.eye(len(network.a))[j], np.where(on[:, j : j + 1], inputs, -inputs))
+        for j in range(on.shape[1])
+    ]
+    rows = np.vstack([margins, *kinks])
+    return least_norm(
+        rows, np.repeat([1.0, 0.0], [len(inputs), len(rows) - len(inputs)]), name="the program of this cell"
+    )
 
 
 def flippable_points(inputs: np.ndarray, labels: np.ndarray) -> np.ndarray:

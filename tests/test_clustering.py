@@ -14,7 +14,7 @@ from lib.geometry import (
 )
 from lib.networks import TwoLayer, two_sided_network
 from lib.programs import least_norm
-from lib.theory import clustering
+from lib.theory import clustering, risk_convergence
 
 
 @pytest.mark.parametrize("slope", [0.1, 0.5, 0.9])
@@ -87,11 +87,27 @@ SETTING = {"n": 10, "k": 3, "slope": 0.3, "v": 0.5, "step": 0.1, "radius": 3.0, 
 
 
 def test_risk_bounds_scale_as_they_should():
-    first, second = (clustering.risk_bound(e, **SETTING).epochs for e in (1e-4, 1e-5))
+    first, second = (risk_convergence.risk_bound(e, **SETTING).epochs for e in (1e-4, 1e-5))
     assert second / first == pytest.approx(100, rel=1e-3)
-    first, second = (clustering.improved_risk_bound(e, **SETTING).epochs for e in (1e-4, 1e-5))
+    first, second = (risk_convergence.improved_risk_bound(e, **SETTING).epochs for e in (1e-4, 1e-5))
     assert 10 < second / first < 15
-    assert clustering.improved_risk_bound(0.1, **SETTING).steps < clustering.risk_bound(0.1, **SETTING).steps
+    assert (
+        risk_convergence.improved_risk_bound(0.1, **SETTING).steps
+        < risk_convergence.risk_bound(0.1, **SETTING).steps
+    )
+
+
+@pytest.mark.parametrize("degrees", [100.0, 125.0, 150.0, 170.0])
+def test_the_critical_slope_is_where_the_early_field_loses_an_attractor(degrees):
+    inputs, labels = three_points(degrees)
+    for factor, expected in ((0.99, 2), (1.01, 1)):
+        slope = factor * clustering.critical_slope(degrees)
+        angles = np.radians(np.linspace(0, 360, 3601))
+        directions = np.column_stack([np.cos(angles), np.sin(angles)])
+        on = np.unique(directions @ inputs.T > 0, axis=0)
+        fields = (np.where(on, 1.0, slope) * labels) @ inputs
+        attractors = np.count_nonzero(((fields @ inputs.T > 0) == on).all(axis=1))
+        assert attractors == expected
 
 
 def test_bad_theory_arguments_are_refused():
@@ -100,6 +116,7 @@ def test_bad_theory_arguments_are_refused():
         (lambda: two_sided_network(2, 2, -1.0, rng=np.random.default_rng(0)), "scale is -1"),
         (lambda: clustering.sharp_factor(0.1, 0), "k is 0"),
         (lambda: clustering.flipping_network(0.1, 3, 0.0), "even"),
+        (lambda: clustering.critical_slope(80.0), "degrees is 80"),
         (lambda: clustering.largest_slope_for_assumption_three(0.0), "relative_margin"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -2,11 +2,13 @@ import cvxpy
 import numpy as np
 import pytest
 
-from lib.datasets import antipodal_gaussians, six_points
+from lib.datasets import antipodal_gaussians, six_points, three_points
 from lib.geometry import distance_to_cone, perfect_agreement_margin
+from lib.networks import TwoLayer
 from lib.programs import (
     agreement_features,
     agreement_program,
+    cell_program,
     extended_agreement_program,
     flippable_points,
     least_norm,
@@ -70,6 +72,26 @@ def test_the_extended_program_keeps_a_solution_in_the_regime_and_corrects_one_ou
     outside = agreement_program(inputs, labels, 0.1)
     assert perfect_agreement_margin(*np.split(outside.x, 2), inputs, labels) < 0
     assert extended_agreement_program(inputs, labels, 0.1).norm > outside.norm
+
+
+def test_the_program_of_an_agreement_cell_is_program_8_for_every_neuron():
+    inputs, labels = classes()
+    rng = np.random.default_rng(0)
+    a = 0.5 * np.repeat([1.0, -1.0], 3)
+    network = TwoLayer(a[:, None] * [2.0, 1.5] + 0.1 * rng.standard_normal((6, 2)), a, 0.3)
+    neurons = cell_program(network, inputs, labels).x.reshape(6, 2)
+    w, u = np.split(agreement_program(inputs, labels, 0.3).x / (3 * 0.5), 2)
+    np.testing.assert_allclose(neurons, np.repeat([w, u], 3, axis=0), atol=1e-10)
+
+
+def test_a_cell_program_keeps_the_signs_of_its_cell():
+    inputs, labels = three_points()
+    w = np.array([[1.0, 0.1], [-0.2, 1.0], [-1.0, 0.2]])
+    network = TwoLayer(w, np.array([1.0, 1.0, -1.0]), 0.1)
+    solution = cell_program(network, inputs, labels)
+    z = inputs @ solution.x.reshape(3, 2).T
+    assert (z * np.where(network.preactivations(inputs) > 0, 1, -1) > -1e-10).all()
+    assert solution.dual_residual < 1e-9
 
 
 def test_stacked_points_give_the_margins_of_the_regime():

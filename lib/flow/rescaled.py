@@ -99,8 +99,10 @@ def rescaled_flow(
         return with_clock(in_weights, weights @ rows, np.exp(-log_loss - state[-1]))
 
     def disagreement(s: float, state: np.ndarray) -> float:
+        # A hair inside the regime, so that the recorded end lies in it whatever the rounding.
         w = state[:-1].reshape(shape)
-        return min(agreement(w[side], inputs)[1] for side in (a > 0, a < 0) if side.any())
+        hair = 1e-9 * np.abs(w).max() * np.abs(inputs).max()
+        return min(agreement(w[side], inputs)[1] for side in (a > 0, a < 0) if side.any()) - hair
 
     start = np.append(network.w.ravel(), 0.0)
     if until_agreement and disagreement(times[0], start) > 0:
