@@ -44,23 +44,24 @@ class MinimumNorm:
     complementarity: float
 
 
-def minimum_norm_interpolation(inputs: np.ndarray, labels: np.ndarray) -> MinimumNorm:
-    """Find a ReLU network of any width, without bias, with ``f(x_k) = y_k`` and the least squared norm.
+def minimum_norm_interpolation(inputs: np.ndarray, labels: np.ndarray, *, slope: float = 0.0) -> MinimumNorm:
+    """Find a (leaky) ReLU network of any width, without bias, with ``f(x_k) = y_k`` and the least squared
+    norm.
 
-    ``inputs`` is (n, d) with n at most 8, ``labels`` (n,) real.  Solved by Clarabel through cvxpy; the
-    minimiser need not be unique, the value is.  Raises ``ValueError`` for bad shapes, for labels that are
-    all zero, and for data that no ReLU network without bias interpolates (a zero input with a label, or
-    inputs of one ray whose labels are not in proportion), naming the data.
+    ``inputs`` is (n, d) with n at most 8, ``labels`` (n,) real, ``slope`` the leaky slope.  Solved by
+    Clarabel through cvxpy; the minimiser need not be unique, the value is.  Raises ``ValueError`` for bad
+    shapes, for labels that are all zero, and for data that no ReLU network without bias interpolates (a
+    zero input with a label, or inputs of one ray whose labels are not in proportion), naming the data.
     """
     x, y = _checked(inputs, labels)
+    if not 0 <= slope < 1:
+        raise ValueError(f"slope is {slope}, allowed: 0 (ReLU) to below 1")
     n, d = x.shape
-    cells = [
-        (sign, np.array(on)) for sign in (1.0, -1.0) for on in product((False, True), repeat=n) if any(on)
-    ]
+    cells = [(sign, np.array(on)) for sign in (1.0, -1.0) for on in product((False, True), repeat=n)]
     vectors = cvxpy.Variable((len(cells), d))
     heights = vectors @ x.T
     sides = np.array([np.where(on, 1.0, -1.0) for _, on in cells])
-    active = np.array([sign * on for sign, on in cells])
+    active = np.array([sign * np.where(on, 1.0, slope) for sign, on in cells])
     fits = cvxpy.sum(cvxpy.multiply(active, heights), axis=0) == y
     problem = cvxpy.Problem(
         cvxpy.Minimize(cvxpy.sum(cvxpy.norm(vectors, axis=1))), [fits, cvxpy.multiply(sides, heights) >= 0]
@@ -73,14 +74,12 @@ def minimum_norm_interpolation(inputs: np.ndarray, labels: np.ndarray) -> Minimu
         raise ValueError(
             f"inputs and labels admit no interpolating ReLU network (solver says {problem.status})"
         )
-    return _certified(
-        x, y, np.array([sign for sign, _ in cells]), vectors.value, -np.asarray(fits.dual_value)
-    )
+    signs = np.array([sign for sign, _ in cells])
+    return _certified(x, y, signs, vectors.value, -np.asarray(fits.dual_value), slope)
 
 
-def largest_response(inputs: np.ndarray, duals: np.ndarray) -> float:
-    """Return the largest ``|sum_k duals_k phi(<w, x_k>)|`` over unit vectors w, for inputs (n, d), duals
-    (n,).
+def largest_response(inputs: np.ndarray, duals: np.ndarray, slope: float = 0.0) -> float:
+    """Return the largest ``|sum_k duals_k phi(<w, x_k>)|`` over unit vectors w, duals (n,).
 
     In the cone of one activation pattern the sum is linear, and its largest value on unit vectors is the
     length of the projection of its gradient on the cone, which is a non-negative least-squares problem.
@@ -88,23 +87,23 @@ def largest_response(inputs: np.ndarray, duals: np.ndarray) -> float:
     x = np.asarray(inputs, dtype=float)
     best = 0.0
     for on in product((False, True), repeat=len(x)):
-        if any(on):
-            outward = np.where(on, -1.0, 1.0)[:, None] * x
-            for gradient in (np.array(on) * duals @ x, -(np.array(on) * duals) @ x):
-                best = max(best, nnls(outward.T, gradient)[1])
+        outward = np.where(on, -1.0, 1.0)[:, None] * x
+        gradient = (np.where(on, 1.0, slope) * duals) @ x
+        best = max(best, nnls(outward.T, gradient)[1], nnls(outward.T, -gradient)[1])
     return best
 
 
 def _certified(
-    x: np.ndarray, y: np.ndarray, signs: np.ndarray, vectors: np.ndarray, duals: np.ndarray
+    x: np.ndarray, y: np.ndarray, signs: np.ndarray, vectors: np.ndarray, duals: np.ndarray, slope: float
 ) -> MinimumNorm:
     costs = np.linalg.norm(vectors, axis=1)
     kept = costs > 1e-7 * costs.sum()
     roots = np.sqrt(costs[kept])
-    network = TwoLayer(vectors[kept] / roots[:, None], signs[kept] * roots)
+    network = TwoLayer(vectors[kept] / roots[:, None], signs[kept] * roots, slope)
     value = float(costs.sum())
-    response = largest_response(x, duals)
-    own = np.maximum(network.w / roots[:, None] @ x.T, 0) @ duals
+    response = largest_response(x, duals, slope)
+    z = network.w / roots[:, None] @ x.T
+    own = np.maximum(z, slope * z) @ duals
     return MinimumNorm(
         value=value,
         network=network,

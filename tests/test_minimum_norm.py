@@ -93,3 +93,14 @@ def test_bad_data_are_refused(inputs, labels, message):
 def test_proportional_labels_on_a_ray_are_fine():
     solved = minimum_norm_interpolation([[1.0, 0.0], [2.0, 0.0]], [1.0, 2.0])
     np.testing.assert_allclose(solved.value, 1.0, rtol=1e-6)
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.3])
+def test_the_leaky_program_is_certified(slope):
+    rng = np.random.default_rng(2)
+    x, y = rng.standard_normal((4, 3)), np.array([1.0, -0.5, 0.7, -1.2])
+    solved = minimum_norm_interpolation(x, y, slope=slope)
+    assert solved.value - solved.lower_bound < 1e-7 * solved.value
+    np.testing.assert_allclose(solved.network(x), y, atol=1e-7)
+    with pytest.raises(ValueError, match="slope is 1"):
+        minimum_norm_interpolation(x, y, slope=1.0)

@@ -12,6 +12,7 @@ from lib.theory.greedy import greedy_limit
 from lib.theory.plateaus import (
     aligned_groups,
     groups_probability,
+    largest_epsilon,
     minimum_squared_norm,
     two_plateaus,
     width_needed,
@@ -148,3 +149,21 @@ def test_violated_hypotheses_are_named():
     few = tuple(part[:3] for part in start)
     with pytest.raises(ValueError, match="Assumption 3 fails: S_"):
         two_plateaus(*few, x, LABELS)
+
+
+def test_epsilon_is_the_largest_admissible_one():
+    labels = np.array([1.2, 1.1, -0.8, -0.75])
+    epsilon = largest_epsilon(labels)
+    r = np.hypot(1.2, 1.1) / np.hypot(0.8, 0.75)
+    alpha, beta = 1.1**2 / (2 * (1.2**2 + 1.1**2)), 0.75**2 / (2 * (0.8**2 + 0.75**2))
+    first = (1 - epsilon) - (1 + 3 * epsilon) * max(1 - alpha, 1 / r)
+    second = (1 - epsilon) - (1 + 3 * r * epsilon) * (1 - beta)
+    np.testing.assert_allclose(min(first, second), 0, atol=1e-12)
+    np.testing.assert_allclose([largest_epsilon(-labels), largest_epsilon(3 * labels)], epsilon, rtol=1e-12)
+    assert largest_epsilon(labels, as_printed=True) > epsilon
+
+
+def test_margin_warns_of_ties():
+    even = np.array([[0.6, 0.8, 0.1], [0.8, 0.6, -0.1]])
+    limit = greedy_limit(even, np.array([1.0, 1.0]), np.eye(3), np.array([1.0, 1.0, 1e-6]))
+    assert 0 <= limit.margin < 1e-9

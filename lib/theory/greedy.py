@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lib.theory.plateaus import check_labels, check_orthogonal
+from lib.theory.plateaus import check_orthogonal
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,7 @@ class GreedyLimit:
     times: tuple[float, ...]
     squared_norm: float
     loss: float
+    margin: float
 
 
 def greedy_limit(
@@ -37,22 +38,25 @@ def greedy_limit(
     ``ValueError`` for other data.
     """
     check_orthogonal(inputs, unit=True)
-    check_labels(labels)
+    if not np.all(labels):
+        raise ValueError(f"label {int(np.argmin(np.abs(labels)))} is zero, allowed: labels other than zero")
     n = len(labels)
     can_fit = (directions @ inputs.T > 0) & (np.sign(labels) == np.asarray(signs)[:, None])
     log_norms, time = np.full(len(signs), -1.0), 0.0
     unfitted = np.ones(n, dtype=bool)
-    groups, times = [], []
+    groups, times, margin = [], [], np.inf
     while (can_fit & unfitted).any():
         rates = np.linalg.norm((can_fit & unfitted) * labels, axis=1) / n
         waits = np.divide(-log_norms, rates, out=np.full(len(rates), np.inf), where=rates > 0)
         first = int(waits.argmin())
         log_norms, time = log_norms + rates * waits[first], time + waits[first]
         group = can_fit[first] & unfitted
+        rivals = (can_fit & unfitted & group).any(axis=1) & ((can_fit & unfitted) != group).any(axis=1)
+        margin = min(margin, float(-log_norms[rivals].max())) if rivals.any() else margin
         groups.append(tuple(np.flatnonzero(group).tolist()))
         times.append(float(time))
         unfitted &= ~group
     squared_norm = 2 * sum(float(np.linalg.norm(labels[list(group)])) for group in groups)
     return GreedyLimit(
-        tuple(groups), tuple(times), squared_norm, float((labels[unfitted] ** 2).sum() / (2 * n))
+        tuple(groups), tuple(times), squared_norm, float((labels[unfitted] ** 2).sum() / (2 * n)), margin
     )

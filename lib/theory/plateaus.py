@@ -202,3 +202,21 @@ def width_needed(n_positive: int, n_negative: int, probability: float) -> int:
         enough = groups_probability(n_positive, n_negative, middle) >= probability
         low, high = (low, middle) if enough else (middle, high)
     return high
+
+
+def largest_epsilon(labels: np.ndarray, *, as_printed: bool = False) -> float:
+    """Return the largest epsilon that the phase lemmas admit for orthonormal inputs with these labels (n,).
+
+    It satisfies ``(1 + 3 eps) max(1 - alpha, 1/r) <= 1 - eps`` and ``(1 + 3 r eps) (1 - beta) <= 1 - eps``,
+    with ``r = |y_+|/|y_-|`` after exchanging the classes if needed and ``alpha = min y_k^2 / (2 |y_+|^2)``.
+    ``as_printed`` divides by ``|D_+|^2`` instead of ``n^2 |D_+|^2``, as [boursier2022, App. B.2] does by
+    mistake.
+    """
+    y = np.asarray(labels, dtype=float)
+    check_labels(y)
+    large, small = sorted((y[y > 0], y[y < 0]), key=np.linalg.norm, reverse=True)
+    r = np.linalg.norm(large) / np.linalg.norm(small)
+    factor = len(y) ** 2 if as_printed else 1
+    alpha, beta = (factor * (part**2).min() / (2 * (part**2).sum()) for part in (large, small))
+    slower, others = max(1 - alpha, 1 / r), 1 - beta
+    return float(min((1 - slower) / (1 + 3 * slower), (1 - others) / (1 + 3 * r * max(others, 0.0))))
