@@ -4,7 +4,7 @@ import mpmath
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.special import expit, jv
+from scipy.special import expit
 
 from lib.theory import hyperbolic_neuron, learning_curves
 from lib.theory.log_integral import (
@@ -198,12 +198,19 @@ def test_series_becomes_the_log_integral_on_the_diagonal():
     assert np.allclose(series, (log_integral(u1) - log_integral(0.175)) / 1.4, rtol=1e-13)
 
 
-def test_series_factors_are_bessel_functions():
-    n, product = np.arange(60), 1.7
-    factors = hyperbolic_neuron._bessel_factors(product, 160)
-    factorials = np.cumprod(np.concatenate([[1.0], n[1:]]))
-    assert np.allclose(factors[:60], factorials * jv(n, 2 * product**0.5) / product ** (n / 2), rtol=1e-12)
-    assert np.allclose(np.diff(factors[95:105], 2), 0, atol=1e-5)
+@pytest.mark.parametrize("product", [0.0, 1e-4, 1.7, 60.0])
+def test_series_factors_are_bessel_functions(product):
+    factors = hyperbolic_neuron._bessel_factors(product, 200)
+    reference = [float(mpmath.hyp0f1(n + 1, -product)) for n in range(200)]
+    assert np.allclose(factors, reference, rtol=1e-12, atol=1e-14)
+
+
+def test_series_reaches_large_logits():
+    for u1 in (50.0, 600.0):
+        balanced = (log_integral(u1) - log_integral(0.05)) / 2
+        assert hyperbolic_neuron.time_to_logit(u1, 0.3, 0.05 / 0.3) == pytest.approx(
+            float(balanced), rel=1e-3
+        )
 
 
 def test_a_dying_neuron_and_its_mirror_share_their_clock():

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import hyp0f1
 
 
 def rising_and_falling(h: ArrayLike, a: ArrayLike, norm: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
@@ -75,13 +74,18 @@ def time_to_logit(u1: ArrayLike, h0: float, a0: float, norm: float = 1.0) -> np.
 
 
 def _bessel_factors(product: float, size: int) -> np.ndarray:
-    """Return ``0F1(n + 1; -product) = n! J_n(2 r) / r^n`` with ``r^2 = product``, for n below ``size``."""
-    n = np.arange(size)
-    k = np.arange(1, 60)[:, None]  # SciPy's function overflows for large n, where the power series is quick
-    ratios = -product / (k * (k + np.maximum(n, 100)))
-    return np.where(
-        n < 100, hyp0f1(np.minimum(n, 100) + 1, -product), 1 + np.cumprod(ratios, axis=0).sum(axis=0)
-    )
+    """Return ``0F1(n + 1; -product) = n! J_n(2 r) / r^n`` with ``r^2 = product``, for n below ``size``.
+
+    By the three-term recurrence downwards, which is stable, from where the power series loses no digits.
+    """
+    top = size + int(product) + 2
+    k = np.arange(1, 30)
+    factors = np.empty(top + 1)
+    for n in (top, top - 1):
+        factors[n] = 1 + np.cumprod(-product / (k * (n + k))).sum()
+    for n in range(top - 1, 0, -1):
+        factors[n - 1] = factors[n] - product / (n * (n + 1)) * factors[n + 1]
+    return factors[:size]
 
 
 def escape_time(h0: float, a0: float, norm: float = 1.0) -> float:
