@@ -1,0 +1,92 @@
+// A small plane to draw in: an SVG with axes, in the page's own colours.
+const SVG = "http://www.w3.org/2000/svg";
+const MARGIN = { left: 46, right: 12, top: 14, bottom: 38 };
+
+export function node(parent, name, attributes = {}, text = "") {
+  const element = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  if (text) element.textContent = text;
+  parent.append(element);
+  return element;
+}
+
+export class Plane {
+  // `x` and `y` are {from, to, label, ticks}; sizes are in the units of the SVG's view box.
+  constructor(parent, { width = 340, height = 300, x, y, description }) {
+    this.svg = node(parent, "svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": description });
+    this.x = { ...x, low: MARGIN.left, high: width - MARGIN.right };
+    this.y = { ...y, low: height - MARGIN.bottom, high: MARGIN.top };
+    this.axes = node(this.svg, "g", { class: "live-axes" });
+    this.drawing = node(this.svg, "g");
+    this.drawAxes();
+  }
+
+  drawAxes() {
+    this.axes.replaceChildren();
+    const { x, y } = this;
+    node(this.axes, "path", { d: `M${x.low},${y.high}V${y.low}H${x.high}` });
+    for (const tick of x.ticks) {
+      node(this.axes, "text", { x: this.px(tick), y: y.low + 15, "text-anchor": "middle" }, String(tick));
+    }
+    for (const tick of y.ticks) {
+      node(this.axes, "text", { x: x.low - 6, y: this.py(tick) + 4, "text-anchor": "end" }, String(tick));
+    }
+    node(this.axes, "text", { x: (x.low + x.high) / 2, y: y.low + 32, "text-anchor": "middle" }, x.label);
+    node(this.axes, "text", { x: x.low + 6, y: y.high + 6 }, y.label);
+  }
+
+  px(value) {
+    return this.x.low + ((value - this.x.from) / (this.x.to - this.x.from)) * (this.x.high - this.x.low);
+  }
+
+  py(value) {
+    return this.y.low + ((value - this.y.from) / (this.y.to - this.y.from)) * (this.y.high - this.y.low);
+  }
+
+  // The point of the plane under the pointer.
+  at(event) {
+    const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(this.svg.getScreenCTM().inverse());
+    const back = (value, { low, high, from, to }) => from + ((value - low) / (high - low)) * (to - from);
+    return [back(point.x, this.x), back(point.y, this.y)];
+  }
+
+  clear() {
+    this.drawing.replaceChildren();
+  }
+
+  line(points, kind) {
+    const inside = points.filter(([a, b]) => Number.isFinite(a) && Number.isFinite(b));
+    const d = inside.map(([a, b], k) => `${k ? "L" : "M"}${this.px(a).toFixed(2)},${this.py(b).toFixed(2)}`).join("");
+    return node(this.drawing, "path", { d, class: `live-line ${kind}` });
+  }
+
+  dot([a, b], kind) {
+    return node(this.drawing, "circle", { cx: this.px(a), cy: this.py(b), r: 5, class: `live-dot ${kind}` });
+  }
+
+  note([a, b], text, kind) {
+    return node(this.drawing, "text", { x: this.px(a) + 6, y: this.py(b) - 6, class: kind }, text);
+  }
+}
+
+// A labelled slider; calls `changed` with its value.
+export function slider(parent, { label, from, to, step, value, show = String }, changed) {
+  const row = document.createElement("label");
+  const name = document.createElement("span");
+  const input = Object.assign(document.createElement("input"), { type: "range", min: from, max: to, step });
+  const output = document.createElement("output");
+  name.textContent = label;
+  input.value = value;
+  row.append(name, input, output);
+  parent.append(row);
+  const update = () => {
+    output.textContent = show(Number(input.value));
+    changed(Number(input.value));
+  };
+  input.addEventListener("input", update);
+  output.textContent = show(Number(value));
+  return (next) => {
+    input.value = next;
+    update();
+  };
+}
