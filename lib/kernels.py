@@ -68,14 +68,3 @@ def decompose(signed_features: np.ndarray, *, cutoff: float = 1e-10) -> Features
     largest = u[np.abs(u).argmax(axis=0), np.arange(u.shape[1])]
     sign = np.where(np.abs(total) > 1e-12 * np.sqrt(len(u)), np.sign(total), np.sign(largest))
     return Features(u * sign, strengths, (v * sign[:, None]).T)
-
-
-def linearised_outputs(
-    features: np.ndarray, trained_features: np.ndarray, labels: np.ndarray, dual: np.ndarray, ridge: float
-) -> np.ndarray:
-    """Return the outputs ``Phi(x) theta`` at new points of the linearised network, shape (points,).
-
-    Its parameters are ``theta = (Y Phi)^T p / ridge`` [pezeshki2021, Eq. 14]; ``features`` (points, m) belong
-    to the new points, ``trained_features`` (n, m), ``labels`` and ``dual`` (n,) to the training examples.
-    """
-    return features @ (trained_features.T @ (labels * dual)) / ridge

@@ -28,6 +28,7 @@ from lib.theory.starvation import (
     rotation,
     square_loss_responses,
     starvation_sign,
+    starved_share,
     two_features,
 )
 
@@ -158,10 +159,21 @@ def test_exact_derivatives_against_finite_differences():
 def test_sign_law_on_random_problems():
     rng = np.random.default_rng(5)
     for _ in range(300):
-        delta = rng.uniform(-0.7, 0.7)
+        delta = rng.uniform(-0.99, 0.99)
         s1, s2 = np.exp(rng.uniform(-1, 2.5, size=2))
-        slope = response_derivatives(two_features(delta, s1, s2, 10 ** rng.uniform(-3, 1)))[1, 0]
-        assert np.sign(slope) == starvation_sign(delta, s1, s2)
+        problem = two_features(delta, s1, s2, 10 ** rng.uniform(-3, 1))
+        z2 = problem.responses(dual_fixed_point(problem))[1]
+        assert np.sign(z2 * response_derivatives(problem)[1, 0]) == starvation_sign(delta, s1, s2)
+
+
+def test_nobody_starves_at_the_edges_of_the_sign_law():
+    for delta, s1 in ((np.sqrt(0.5), 3.0), (-np.sqrt(0.5), 3.0), (0.0, 3.0), (0.3, 2.0)):
+        assert response_derivatives(two_features(delta, s1, 2.0, 0.01))[1, 0] == pytest.approx(0, abs=1e-12)
+
+
+def test_starved_share_counts_the_others():
+    assert starved_share(two_features(0.3, 3.0, 2.0, 0.01), raised=0) == 1.0
+    assert starved_share(two_features(-0.3, 3.0, 2.0, 0.01), raised=0) == 0.0
 
 
 def test_square_loss_is_ridge_regression():
@@ -196,7 +208,7 @@ def test_decoupled_response_with_target():
         (lambda: FeatureProblem(np.eye(2), -np.ones(2), 1.0), "strengths"),
         (lambda: FeatureProblem(np.eye(2), np.ones(2), 0.0), "ridge is 0.0"),
         (lambda: rotation(1.0), "delta is 1.0"),
-        (lambda: starvation_sign(0.8, 2.0, 1.0), "hypothesis"),
+        (lambda: starvation_sign(-1.0, 2.0, 1.0), "delta is -1.0"),
         (lambda: decoupled_response(0.0), "penalty is 0.0"),
         (lambda: dual_flow(two_features(0.1, 1, 1, 1), np.array([0.0, 0.5]), np.array([0.0, 1.0])), "start"),
         (lambda: primal_flow(two_features(0.1, 1, 1, 1), np.array([1.0, 0.0])), "times"),

@@ -90,16 +90,24 @@ def response_derivatives(problem: FeatureProblem, dual: np.ndarray | None = None
     return indirect + np.diag(along / problem.ridge)
 
 
-def starvation_sign(delta: float, s1: float, s2: float) -> int:
-    """Return the sign of ``dz2/ds1^2`` at the exact fixed point, for ``0 < |delta| < 1/sqrt(2)``, any ridge.
+def starved_share(problem: FeatureProblem, raised: int) -> float:
+    """Return the share of the other responses that shrink in size when the strength of one feature grows.
 
-    It is ``-sign(delta) sign(s1^2 - s2^2)``.  Raises ``ValueError`` for a coupling outside that range, where
-    the sign of z2 itself changes.
+    ``raised`` is the index of that feature; the derivatives are those of :func:`response_derivatives`.
     """
-    if not 0 < abs(delta) < np.sqrt(0.5):
-        raise ValueError(
-            f"delta is {delta}, allowed: 0 < |delta| < 1/sqrt(2), the hypothesis of the sign law"
-        )
+    dual = dual_fixed_point(problem)
+    growth = np.sign(problem.responses(dual)) * response_derivatives(problem, dual)[:, raised]
+    return float(np.mean(np.delete(growth, raised) < 0))
+
+
+def starvation_sign(delta: float, s1: float, s2: float) -> int:
+    """Return the sign of ``d|z2|/ds1^2`` at the exact fixed point, for any ridge.
+
+    It is ``-sign(delta) sign(s1^2 - s2^2)`` for every coupling but ``delta^2 = 1/2``, where the derivative
+    is zero.  Raises ``ValueError`` for a coupling outside (-1, 1).
+    """
+    if not -1 < delta < 1:
+        raise ValueError(f"delta is {delta}, allowed: -1 to 1")
     return int(-np.sign(delta) * np.sign(s1**2 - s2**2))
 
 
