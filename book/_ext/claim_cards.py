@@ -53,7 +53,12 @@ def describe(comparison: dict) -> str:
         f"{name} {number(comparison[key])}" for key, name in targets if comparison[key] is not None
     )
     worst = f" (worst of {comparison['size']})" if comparison["size"] > 1 else ""
-    return f"{number(comparison['measured'])}{worst}; {shown}"
+    off = (
+        f"; off by {comparison['error']:.2g}, allowed {comparison['tolerance']:.2g}"
+        if comparison["error"]
+        else ""
+    )
+    return f"{number(comparison['measured'])}{worst}; {shown}{off}"
 
 
 def badge(verdict: str) -> nodes.inline:
