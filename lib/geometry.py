@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
-from scipy.optimize import nnls
+from scipy.optimize import minimize, nnls
 
 from lib.networks import TwoLayer
 
@@ -78,14 +80,44 @@ def regions(patterns: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return found
 
 
-def illegal_changes(events: np.recarray, signs: np.ndarray, labels: np.ndarray) -> np.ndarray:
+def illegal_changes(events: Sequence, signs: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Return which activation changes gain a datum of the other class, or lose one of the own class.
 
-    ``events`` has fields ``neuron``, ``datum``, ``entering``; ``signs`` (m,) are the output signs of the
-    neurons, ``labels`` (n,) those of the data.  Under Assumption 1 there is none.  [min2024, Eqs. 7 and 8]
+    ``events`` is a sequence of records with fields ``neuron``, ``datum``, ``entering``; ``signs`` (m,) are
+    the output signs of the neurons, ``labels`` (n,) those of the data.  Under Assumption 1 there is none.
+    [min2024, Eqs. 7 and 8]
     """
-    own = np.asarray(signs)[events.neuron] * np.sign(labels)[events.datum] > 0
-    return events.entering != own
+    table = np.array([(event.neuron, event.datum, event.entering) for event in events], dtype=int).reshape(
+        -1, 3
+    )
+    own = np.asarray(signs)[table[:, 0]] * np.sign(labels)[table[:, 1]] > 0
+    return (table[:, 2] == 1) != own
+
+
+def largest_cosine_outside(
+    inputs: np.ndarray, labels: np.ndarray, *, rng: np.random.Generator, attempts: int = 3
+) -> float:
+    """Return the largest ``cos(z, w)`` over z in the cone of signed data and w with some ``<w, z_i> <= 0``.
+
+    A numerical search (SLSQP from ``attempts`` random starts for each i) that uses no theory; its value is
+    the ``sqrt(1 - xi)`` of Lemma 9.  [min2024, Lemma 9]
+    """
+    signed = np.sign(labels)[:, None] * inputs / np.linalg.norm(inputs, axis=1)[:, None]
+    (n, d), best = signed.shape, 0.0
+    for i in np.repeat(np.arange(n), attempts):
+        found = minimize(
+            lambda u: -cosine(u[:n] @ signed, u[n:]),
+            np.append(rng.uniform(size=n), rng.standard_normal(d)),
+            method="SLSQP",
+            tol=1e-14,
+            bounds=[(0, 1)] * n + [(-2, 2)] * d,
+            constraints=[
+                {"type": "ineq", "fun": lambda u, i=i: -u[n:] @ signed[i]},
+                {"type": "ineq", "fun": lambda u: u[:n].sum() - 0.5},
+            ],
+        )
+        best = max(best, -float(found.fun) if found.success else 0.0)
+    return best
 
 
 def stable_rank(w: np.ndarray) -> np.ndarray:

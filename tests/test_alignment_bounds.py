@@ -93,6 +93,16 @@ def test_maximal_path_is_the_longest():
             assert bounds.maximal_path_sum(positive, negative) == pytest.approx(longest, rel=1e-14)
 
 
+def test_worst_path_includes_the_dying():
+    assert bounds.worst_path_sum(1) == 1.0
+    for n in range(2, 60):
+        splits = [bounds.longest_path_sum(positive, n - positive) for positive in range(1, n + 1) if n < 9]
+        dying = sum(1 / k for k in range(1, n + 1))
+        assert bounds.worst_path_sum(n) >= dying
+        if splits:
+            assert bounds.worst_path_sum(n) == pytest.approx(max(*splits, dying))
+
+
 def test_stage_times():
     assert bounds.stage_time(2, 0.25, 0.25, 1.0) == pytest.approx(16.0)
     # The exact solution turns from -sqrt(1 - c) to +sqrt(1 - c) in the sharp time.

@@ -48,6 +48,15 @@ def test_regions_and_patterns():
     assert (geometry.regions(every, labels) == "other").all()
 
 
+@pytest.mark.parametrize("mu", [0.1, 0.5])
+def test_largest_cosine_outside_is_that_of_lemma_9(mu):
+    rng = np.random.default_rng(0)
+    inputs, labels = datasets.cone_data(2, 2, 3, mu, rng=rng)
+    assert geometry.largest_cosine_outside(inputs, labels, rng=rng) == pytest.approx(
+        np.sqrt(1 - mu**2), abs=1e-9
+    )
+
+
 def test_illegal_changes():
     events = np.array(
         [(0.0, 0, 0, True), (0.0, 0, 1, True), (0.0, 1, 0, False), (0.0, 1, 1, False)],

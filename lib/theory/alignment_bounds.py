@@ -120,7 +120,9 @@ def sharp_stage_time(drift: np.ndarray, constant: float) -> np.ndarray:
 
     ``drift`` is ``|x_a|``.
     """
-    return 2 * np.arctanh(np.sqrt(1 - constant)) / np.asarray(drift)
+    cosine_bound = np.sqrt(1 - constant)
+    # 2 artanh(c) = ln((1 + c)/(1 - c)) with 1 - c^2 = constant, without the cancellation near c = 1.
+    return (2 * np.log1p(cosine_bound) - np.log(constant)) / np.asarray(drift)
 
 
 def proved_time(n: int, mu: float, constant: float, x_min: float) -> float:
@@ -162,6 +164,15 @@ def longest_path_sum(positive: int, negative: int) -> float:
                 onward[0, left] = -np.inf
                 longest[gained, left] = 1 / (gained + left) + onward.max()
     return float(longest[np.isfinite(longest)].max())
+
+
+def worst_path_sum(n: int) -> float:
+    """Return the largest sum of 1/n_a for n data of any split, for neurons that reach their region or die.
+
+    A dying neuron loses its ``n_-`` data one by one, which takes ``H_(n-)``.
+    """
+    alive = (maximal_path_sum(positive, n - positive) for positive in range(1, n + 1))
+    return max(*alive, float((1 / np.arange(1, n + 1)).sum()), 0.0)
 
 
 def turning_time(start: np.ndarray, end: np.ndarray, drift: np.ndarray) -> np.ndarray:
