@@ -27,6 +27,7 @@ lint: .venv/installed ## check the style of the code, in chapters too
 	$(RUN) ruff format --check lib tests book/_ext conftest.py
 	$(RUN) ruff check lib tests book/_ext conftest.py
 	$(RUN) nbqa ruff book --select=E9,F,I
+	$(RUN) nbqa "ruff format" book --line-length=92 --check
 
 record: .venv/installed ## run the chapters and record the text of their verdicts in tests/recorded
 	$(RUN) pytest -n 2 --dist loadfile --record book

@@ -5,9 +5,11 @@ from pathlib import Path
 from urllib.parse import unquote, urldefrag, urljoin
 
 import nbformat
+import numpy as np
 import pytest
 from bs4 import BeautifulSoup
 
+from lib.flow.neuron import neuron_flow
 from lib.ledger import read_ledger
 
 SITE = Path(__file__).parents[2] / "_build" / "html"
@@ -158,4 +160,19 @@ def test_search_finds_a_chapter(browser, address):
     page.goto(f"{address}/search.html?q=alignment")
     page.wait_for_selector("ul.search li a", timeout=20_000)
     assert "alignment" in page.inner_text("ul.search").lower()
+    page.close()
+
+
+def test_the_live_orbits_are_the_library_s(browser, address):
+    page = browser.new_page()
+    page.goto(f"{address}/book/sigmoidal_curves/closed_form.html")
+    for h, a in ((0.4, -0.2), (0.4, 0.9), (0.3, -0.5)):
+        script = f"import('/_static/live/neuron_orbits.js').then(m => m.orbit({h}, {a}, 10, 0.01))"
+        orbit = np.array(page.evaluate(script))
+        flow = neuron_flow(h, a, orbit[:, 0])
+        alive = flow.h[:, 0] > 0.02
+        np.testing.assert_allclose(orbit[alive, 1], flow.h[alive, 0], rtol=1e-7)
+        np.testing.assert_allclose(orbit[alive, 2], flow.a[alive, 0], rtol=1e-7, atol=1e-9)
+    page.locator("[data-live=neuron-orbits] input").first.fill("0.5")
+    assert "learns" in page.inner_text("[data-live=neuron-orbits] .live-outcome")
     page.close()
