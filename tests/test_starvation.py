@@ -9,10 +9,12 @@ from lib.flow.responses import decoupled_flow, dual_flow, mirror_flow, primal_fl
 from lib.theory.duality import (
     FeatureProblem,
     dual_fixed_point,
+    dual_responses,
     dual_value,
     entropy,
     lone_dual,
     primal_fixed_point,
+    primal_responses,
     primal_value,
     truncated_fixed_point,
 )
@@ -34,15 +36,14 @@ from lib.theory.starvation import (
 
 
 def random_problem(n, m, ridge, seed=0):
-    u, s, _ = np.linalg.svd(np.random.default_rng(seed).standard_normal((n, m)), full_matrices=False)
-    return FeatureProblem(u, s, ridge)
+    return FeatureProblem.from_features(np.random.default_rng(seed).standard_normal((n, m)), ridge)
 
 
 @pytest.mark.parametrize(("n", "m", "ridge"), [(8, 20, 0.1), (8, 20, 1e-5), (8, 5, 0.1), (30, 10, 0.05)])
 def test_dual_and_primal_newton_agree(n, m, ridge):
     problem = random_problem(n, m, ridge)
     p, c = dual_fixed_point(problem), primal_fixed_point(problem)
-    np.testing.assert_allclose(problem.responses(p), problem.strengths * c, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(dual_responses(problem), primal_responses(problem), rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(dual_value(problem, p), primal_value(problem, c), rtol=1e-13)
     np.testing.assert_allclose(p, expit(-problem.u @ problem.responses(p)), rtol=1e-9)
 

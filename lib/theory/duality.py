@@ -37,6 +37,12 @@ class FeatureProblem:
         if not self.ridge > 0:
             raise ValueError(f"ridge is {self.ridge}, allowed: positive numbers")
 
+    @classmethod
+    def from_features(cls, signed_features: np.ndarray, ridge: float) -> FeatureProblem:
+        """Decompose ``Y Phi``, shape (n, m), and take its features as they come, with unspecified signs."""
+        u, strengths, _ = np.linalg.svd(signed_features, full_matrices=False)
+        return cls(u, strengths, ridge)
+
     @property
     def coupling(self) -> np.ndarray:
         """The matrix ``A = U S^2 U^T / ridge`` of the dual, shape (n, n)."""
@@ -112,6 +118,16 @@ def dual_fixed_point(
         upper=1.0,
         tolerance=tolerance,
     )
+
+
+def primal_responses(problem: FeatureProblem) -> np.ndarray:
+    """Return the feature responses z, shape (r,), at the minimum of the primal problem (Newton in theta)."""
+    return problem.strengths * primal_fixed_point(problem)
+
+
+def dual_responses(problem: FeatureProblem) -> np.ndarray:
+    """Return the feature responses z, shape (r,), at the maximum of the dual problem (Newton in p)."""
+    return problem.responses(dual_fixed_point(problem))
 
 
 def truncated_fixed_point(problem: FeatureProblem, *, tolerance: float = 1e-12) -> np.ndarray:
