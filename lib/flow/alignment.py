@@ -1,7 +1,7 @@
 """Exact gradient flow of a balanced two-layer network while its outputs are negligible.
 
 A unit then obeys ``dw/dt = s |w| sum_i F_i phi'(<w, x_i>) x_i`` with constant forces ``F_i = -dl/df`` at
-``f = 0``.  Between two activation changes the sum is a constant vector ``g``, and with ``e`` its direction
+``f = 0``.  Between two activation changes the sum is a constant vector ``g``, and with ``e`` its direction::
 
     w(t) = q + p(t) e,  q orthogonal to e and constant,  p(t) = |q| sinh(|g| t + const),
 

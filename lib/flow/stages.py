@@ -15,7 +15,7 @@ EXACTLY_OPPOSITE = 1e-14  # distance to the unstable direction -e below which a 
 def split(
     directions: np.ndarray, drifts: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return |g|, the unit vector e, and the cosine and sine of the angle between direction and e."""
+    """Return ``|g|``, the unit vector ``e``, and the cosine and sine of the angle between direction and e."""
     speed = np.linalg.norm(drifts, axis=-1)
     e = drifts / np.where(speed > 0, speed, 1.0)[..., None]
     cosine = np.einsum("...d,...d->...", directions, e)

@@ -9,7 +9,8 @@ import numpy as np
 
 from lib.datasets import cone_data
 from lib.flow.alignment import AlignmentPhase, alignment_phase
-from lib.flow.balanced import Trajectory, gradient_flow
+from lib.flow.balanced import gradient_flow
+from lib.flow.trajectory import Trajectory
 from lib.geometry import activation_patterns, illegal_changes, least_signed_cosine, regions
 from lib.losses import Loss
 from lib.theory import alignment_bounds as bounds

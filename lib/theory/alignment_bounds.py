@@ -15,7 +15,7 @@ from lib.geometry import cosine, least_signed_cosine
 
 
 def class_sums(inputs: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return x_+ and x_-, the sums of the positive and of the negative inputs, (d,) each.
+    """Return ``x_+`` and ``x_-``, the sums of the positive and of the negative inputs, (d,) each.
 
     [min2024, Assumption 2]
     """
@@ -26,7 +26,7 @@ def class_sums(inputs: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.n
 def cap_constant(inputs: np.ndarray, labels: np.ndarray) -> float:
     """Return the least upper bound of the zeta_1 of Lemma 8; at least mu^2 under Assumption 1.
 
-    It is the least squared cosine of a datum with x_+ and with x_- (a class that is present).
+    It is the least squared cosine of a datum with ``x_+`` and with ``x_-`` (a class that is present).
     """
     sums = [total for total in class_sums(inputs, labels) if total.any()]
     return float(min((cosine(inputs, total) ** 2).min() for total in sums))
