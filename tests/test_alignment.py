@@ -157,6 +157,22 @@ def test_sliding_agrees_with_a_smoothed_step():
     np.testing.assert_allclose(np.exp(log_norms[0]) * directions[0, 0], run.y[:, -1], atol=1e-5)
 
 
+@pytest.mark.parametrize("seed", [1, 2, 3, 4, 5])
+def test_general_position_with_sliding_against_a_smoothed_step(seed):
+    w, signs, inputs, forces = random_problem("general", seed)
+    phase = alignment_phase(w, signs, inputs, forces, sliding=True)
+    directions, _ = phase.at(np.array([1.0]))
+    for j in range(4):
+
+        def field(_, w, sign=signs[j], width=1e-8):
+            return sign * np.linalg.norm(w) * ((0.5 + 0.5 * np.tanh(inputs @ w / width)) * forces) @ inputs
+
+        # Without a bound on the step the integrator can jump over the thin layer of the smoothed step.
+        run = solve_ivp(field, (0, 1), w[j], "Radau", rtol=1e-9, atol=1e-13, max_step=0.02)
+        end = run.y[:, -1]
+        np.testing.assert_allclose(directions[0, j], end / np.linalg.norm(end), rtol=0, atol=1e-5)
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_general_position_with_sliding_ends_and_only_grows_its_coverage(seed):
     """Along the flow ``s sum_i F_i phi(<v, x_i>)`` of the direction never decreases (a gradient ascent)."""
