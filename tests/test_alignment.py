@@ -164,11 +164,11 @@ def test_general_position_with_sliding_against_a_smoothed_step(seed):
     directions, _ = phase.at(np.array([1.0]))
     for j in range(4):
 
-        def field(_, w, sign=signs[j], width=1e-8):
+        def field(_, w, sign=signs[j], width=1e-7):
             return sign * np.linalg.norm(w) * ((0.5 + 0.5 * np.tanh(inputs @ w / width)) * forces) @ inputs
 
         # Without a bound on the step the integrator can jump over the thin layer of the smoothed step.
-        run = solve_ivp(field, (0, 1), w[j], "Radau", rtol=1e-9, atol=1e-13, max_step=0.02)
+        run = solve_ivp(field, (0, 1), w[j], "Radau", rtol=1e-9, atol=1e-13, max_step=0.005)
         end = run.y[:, -1]
         np.testing.assert_allclose(directions[0, j], end / np.linalg.norm(end), rtol=0, atol=1e-5)
 
