@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from html import escape
+
 import matplotlib.pyplot as plt
+from IPython.display import HTML
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib_inline.backend_inline import set_matplotlib_formats
@@ -76,3 +80,13 @@ def mark_time(axes: Axes, time: float, text: str) -> None:
         va="top",
         fontsize="small",
     )
+
+
+def live(name: str, **parameters: object) -> HTML:
+    """Return the frame of a live figure of the site, drawn by ``book/_static/live/<name>.js``.
+
+    ``parameters`` are numbers and lists of numbers that the script reads.
+    """
+    frame = f'<div class="live-figure" data-live="{name}" data-parameters="{escape(json.dumps(parameters))}">'
+    script = f'<script type="module" src="../../_static/live/{name}.js"></script>'
+    return HTML(f"{frame}This figure is live on the book's website.</div>{script}")

@@ -31,6 +31,7 @@ function fate(points) {
 }
 
 export function show(frame) {
+  frame.replaceChildren();
   const plots = Object.assign(document.createElement("div"), { className: "live-plots" });
   const controls = Object.assign(document.createElement("div"), { className: "live-controls" });
   const outcome = Object.assign(document.createElement("output"), { className: "live-outcome" });
@@ -87,4 +88,4 @@ export function show(frame) {
   draw();
 }
 
-for (const frame of document.querySelectorAll("[data-live=neuron-orbits]")) show(frame);
+for (const frame of document.querySelectorAll("[data-live=neuron_orbits]")) show(frame);

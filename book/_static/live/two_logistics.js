@@ -9,6 +9,7 @@ export function loss(t, { n, norms, rates, halfTimes }) {
 }
 
 export function show(frame) {
+  frame.replaceChildren();
   const data = JSON.parse(frame.dataset.parameters);
   const plots = Object.assign(document.createElement("div"), { className: "live-plots" });
   const controls = Object.assign(document.createElement("div"), { className: "live-controls" });
@@ -42,4 +43,4 @@ export function show(frame) {
   draw(8);
 }
 
-for (const frame of document.querySelectorAll("[data-live=two-logistics]")) show(frame);
+for (const frame of document.querySelectorAll("[data-live=two_logistics]")) show(frame);
