@@ -114,6 +114,16 @@ def test_lib_imports_nothing_from_the_book_and_modules_are_small():
         assert source.count("\n") <= 300, f"{path} has {source.count(chr(10))} lines"
 
 
+def test_the_api_page_has_every_module():
+    modules = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        for path in ROOT.glob("lib/**/*.py")
+        if path.name != "__init__.py"
+    }
+    shown = re.findall(r"automodule:: (\S+)", (BOOK / "api.md").read_text(encoding="utf-8"))
+    assert sorted(shown) == sorted(modules)
+
+
 def test_the_lock_covers_every_dependency():
     text = (ROOT / "pyproject.toml").read_text()
     wanted = {re.match(r"[a-z0-9-]+", entry).group() for entry in re.findall(r'^  "([a-z].*)",$', text, re.M)}

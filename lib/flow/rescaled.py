@@ -170,7 +170,7 @@ def loss_weights(margins: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def weight_slopes(weights: np.ndarray, margins: np.ndarray) -> np.ndarray:
-    """Return the derivatives (n, n) of the first value of :func:`_weights` in the margins."""
+    """Return the derivatives (n, n) of the first value of :func:`loss_weights` in the margins."""
     return np.outer(weights, weights) - np.diag(weights * expit(margins))
 
 

@@ -30,7 +30,7 @@ def sharp_factor(slope: float, k: int) -> float:
 def largest_flip(slope: float, k: int) -> float:
     """Return the largest ``<w_mean - u_mean, x> / (r |x|)`` at which a network is not positive, by programs.
 
-    Only the 2k products with x matter, each within 1 of the mean of its group (r = |x| = 1).  For every
+    Only the 2k products with x matter, each within 1 of the mean of its group (``r = |x| = 1``).  For every
     number of positive products in either group the problem is linear; the answer is the largest of those
     optima.
     """
