@@ -238,7 +238,7 @@ class Scoreboard(LedgerDirective):
 
         rows = []
         for paper in papers:
-            title = nodes.paragraph("", "", nodes.emphasis("", paper.title), nodes.Text(f" ({paper.key})"))
+            title = nodes.paragraph("", "", nodes.emphasis("", f"{paper.title} "), nodes.Text(paper.key))
             rows.append(({}, [title, *(count(f"{paper.key} {name.replace(' ', '_')}") for name in columns)]))
         total = [nodes.paragraph("", "", nodes.strong("", "All five"))]
         rows.append(({}, total + [count(name.replace(" ", "_")) for name in columns]))
