@@ -8,7 +8,7 @@ RUN := .venv/bin/python -m
 SITE := _build/html/index.html
 
 .DEFAULT_GOAL := help
-.PHONY: help book test lint record serve lab lock clean
+.PHONY: help book test browser lint record serve lab lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
@@ -18,10 +18,14 @@ book: .venv/installed ## execute the chapters and build the site into _build/htm
 	.venv/bin/jupyter-book build . -W -n --keep-going
 	@echo "The book is in $(SITE); 'make serve' opens it."
 
-test: .venv/installed lint ## run the tests of lib, every chapter under nbval, and the site in a browser
+test: .venv/installed browser lint ## run the tests of lib, every chapter under nbval, and the site in a browser
 	$(RUN) pytest -n 2 --dist loadfile --ignore tests/site
 	@$(MAKE) --no-print-directory book
 	$(RUN) pytest tests/site
+
+browser:
+	@command -v chromium || command -v chromium-browser || command -v google-chrome || \
+	  { echo "The site is tested in Chromium; install it with: sudo apt-get install chromium"; exit 1; }
 
 lint: .venv/installed ## check the style of the code, in chapters too
 	$(RUN) ruff format --check lib tests book/_ext conftest.py

@@ -140,6 +140,10 @@ class pending_verdict(nodes.Inline, nodes.Element):
     """Placeholder for a claim's verdict, linked to the cell that decides it."""
 
 
+class pending_chapter(nodes.Inline, nodes.Element):
+    """Placeholder for a paper's title, linked to the chapter that decides most of its claims."""
+
+
 class pending_text(nodes.Inline, nodes.Element):
     """Placeholder for a number taken from the verdicts."""
 
@@ -163,6 +167,8 @@ class FillPlaceholders(SphinxPostTransform):
     def run(self, **options) -> None:
         for node in list(self.document.findall(pending_verdict)):
             node.replace_self(self.verdict_link(node["claim"]))
+        for node in list(self.document.findall(pending_chapter)):
+            node.replace_self(self.chapter_link(node["paper"]))
         for node in list(self.document.findall(pending_text)):
             node.replace_self(nodes.Text(self.text(node)))
 
@@ -176,6 +182,20 @@ class FillPlaceholders(SphinxPostTransform):
         )
         link += badge(entry["record"]["verdict"])
         return link
+
+    def chapter_link(self, key: str) -> nodes.Node:
+        paper = next(paper for paper in read_ledger() if paper.key == key)
+        title = nodes.emphasis("", paper.title)
+        decided = [
+            verdicts(self.env)[claim.id]["docname"]
+            for claim in paper.claims
+            if claim.id in verdicts(self.env)
+        ]
+        if not decided:
+            return title
+        [(chapter, _)] = Counter(decided).most_common(1)
+        target = self.app.builder.get_relative_uri(self.env.docname, chapter)
+        return nodes.reference("", "", title, internal=True, refuri=target)
 
     def text(self, node: pending_text) -> str:
         if node["what"] == "tally":
@@ -238,7 +258,7 @@ class Scoreboard(LedgerDirective):
 
         rows = []
         for paper in papers:
-            title = nodes.paragraph("", "", nodes.emphasis("", f"{paper.title} "), nodes.Text(paper.key))
+            title = nodes.paragraph("", "", pending_chapter(paper=paper.key), nodes.Text(f" {paper.key}"))
             rows.append(({}, [title, *(count(f"{paper.key} {name.replace(' ', '_')}") for name in columns)]))
         total = [nodes.paragraph("", "", nodes.strong("", "All five"))]
         rows.append(({}, total + [count(name.replace(" ", "_")) for name in columns]))
@@ -340,7 +360,7 @@ def write_records(app: Sphinx, exception: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> dict:
-    for node in (pending_verdict, pending_text):
+    for node in (pending_verdict, pending_chapter, pending_text):
         app.add_node(node)
     for name in ("tally", "measured"):
         app.add_role(name, PendingTextRole())
