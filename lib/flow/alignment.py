@@ -14,12 +14,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import lsq_linear
 
+from lib.flow.boundaries import NO_MOTION, settle
 from lib.flow.stages import advance, crossing_times, halves, split
 
 ON_BOUNDARY = 1e-15  # |<w, x>| below this, relative to |w||x|, at the start: on the boundary of the unit
-NO_MOTION = 1e-12  # velocities below this, relative to the largest possible one, are rounding errors of zero
 
 
 @dataclass(frozen=True)
@@ -85,41 +84,6 @@ class AlignmentPhase:
         return omega, self.log_norms[last] - self.log_norms[0] + offset - omega * self.starts[last]
 
 
-def _settle(
-    pulls: np.ndarray,
-    active: np.ndarray,
-    bound: np.ndarray,
-    inputs: np.ndarray,
-    base: float,
-    still: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Decide what one unit does at boundaries it sits on: enter, leave, stay frozen, or slide.
-
-    A datum that attracts (its own active side pushes back) takes the share in [0, 1] of its force that makes
-    the drift shortest: the Filippov solution.  Returns the new pattern, boundary set, shares and drift.
-    """
-    active, bound = active.copy(), bound.copy()
-    shares = np.zeros(len(pulls))
-    for _ in range(2 * len(pulls) + 1):
-        weights = np.where(active, 1.0, base + (1 - base) * shares)
-        fixed = (weights * pulls * ~bound + base * pulls * bound) @ inputs
-        attracting = np.flatnonzero(bound & (pulls < 0))
-        if attracting.size:
-            columns = ((1 - base) * pulls[attracting, None] * inputs[attracting]).T
-            shares[attracting] = lsq_linear(columns, -fixed, bounds=(0, 1), method="bvls", tol=1e-14).x
-            shares[attracting] = np.where(shares[attracting] < 1e-12, 0.0, shares[attracting])
-            fixed = fixed + columns @ shares[attracting]
-        velocity = inputs @ fixed
-        enters = bound & (velocity > still)
-        leaves = bound & (velocity < -still)
-        active |= enters
-        bound &= ~(enters | leaves)
-        shares[~bound] = 0.0
-        if not enters.any():
-            return active, bound, shares, fixed
-    raise RuntimeError("boundary data could not be settled")  # pragma: no cover
-
-
 def alignment_phase(
     w: np.ndarray,
     signs: np.ndarray,
@@ -174,9 +138,7 @@ def alignment_phase(
         for row in np.flatnonzero(pushed):
             j = running[row]
             before = active[j]
-            active[j], bound[j], shares[j], drift[row] = _settle(
-                pulls[j], before, bound[j], inputs, slope, still
-            )
+            active[j], bound[j], shares[j], drift[row] = settle(pulls[j], before, bound[j], inputs, slope)
             if shares[j].any() and not sliding:
                 raise ValueError(
                     f"neuron {j} slides along the boundary of datum {int(np.argmax(shares[j]))} from time "

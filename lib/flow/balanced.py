@@ -23,7 +23,7 @@ from scipy.optimize import brentq
 from scipy.special import logsumexp
 
 from lib.flow.alignment import alignment_phase
-from lib.flow.boundaries import HELD, ON, Boundaries
+from lib.flow.boundaries import ON, Boundaries
 from lib.flow.trajectory import Event, Trajectory, checked_start
 from lib.losses import Loss
 
@@ -189,30 +189,26 @@ class _Run:
 
     def next_event(self, dense: Callable, start: float, end: float) -> tuple[float, list[tuple[int, int]]]:
         """Return the first time in a step at which some pairs change their state, and these pairs."""
-        looks = start + (end - start) * _LOOKS
-        states = dense(looks).T
-        crossed = self.boundaries.crossed(self.unpack(states)[0])
         before = start
-        for k, look in enumerate(looks):
-            if crossed[k].any():
-                pairs = [tuple(pair) for pair in np.argwhere(crossed[k])]
-                times = [self.locate(self.boundary_distance(dense, pair), before, look) for pair in pairs]
+        for look in start + (end - start) * _LOOKS:
+            state = dense(look)
+            outdated = self.boundaries.outdated(self.unpack(state)[0], self.forces(state))
+            if outdated.any():
+                pairs = [tuple(pair) for pair in np.argwhere(outdated)]
+                times = [self.locate(self.distance(dense, pair), before, look) for pair in pairs]
                 first = min(times)
                 return first, [pair for pair, t in zip(pairs, times, strict=True) if t == first]
-            if len(released := self.boundaries.released(self.forces(states[k]))):
-                pairs = [tuple(pair) for pair in released]
-                time = self.locate(
-                    lambda t: 0.5 - bool(len(self.boundaries.released(self.forces(dense(t))))), before, look
-                )
-                return time, [
-                    tuple(pair) for pair in self.boundaries.released(self.forces(dense(time)))
-                ] or pairs
             before = look
         return end, []
 
-    def boundary_distance(self, dense: Callable, pair: tuple[int, int]) -> Callable[[float], float]:
-        neuron, datum = pair
-        return lambda t: self.boundaries.distance(self.unpack(dense(t))[0][neuron], neuron, datum)
+    def distance(self, dense: Callable, pair: tuple[int, int]) -> Callable[[float], float]:
+        """Return how far a pair is from changing its state, as a function of time in a step."""
+
+        def distance(time: float) -> float:
+            state = dense(time)
+            return self.boundaries.distance(self.unpack(state)[0][pair[0]], self.forces(state), *pair)
+
+        return distance
 
     def locate(self, distance: Callable[[float], float], before: float, after: float) -> float:
         if distance(before) <= 0:
@@ -220,17 +216,18 @@ class _Run:
         return brentq(distance, before, after, xtol=1e-15 * max(after, 1e-3), rtol=1e-15)
 
     def change(self, pairs: list[tuple[int, int]]) -> None:
-        """Put pairs on their boundary, choose their states, and record gains and losses of activity."""
-        state = self.states[-1]
-        forces = self.forces(state)
-        for neuron, datum in pairs:
-            was_on = self.boundaries.state[neuron, datum] == ON
-            self.boundaries.state[neuron, datum] = HELD
-            v, rho = self.unpack(self.states[-1])
-            self.states[-1] = self.pack(self.boundaries.project(v), rho)
-            is_on = self.boundaries.settle(neuron, datum, forces) == ON
-            if was_on != is_on:
-                self.events.append(Event(self.times[-1], int(neuron), int(datum), is_on))
+        """Put pairs on their boundary, choose their neurons' states anew, and record gains and losses."""
+        v, rho = self.unpack(self.states[-1])
+        forces, was_on = self.forces(self.states[-1]), self.boundaries.state == ON
+        for pair in pairs:
+            v = self.boundaries.arrive(*pair, v)
+        self.states[-1] = self.pack(v, rho)
+        for neuron in {neuron for neuron, _ in pairs}:
+            self.boundaries.settle(neuron, forces)
+        is_on = self.boundaries.state == ON
+        for neuron, datum in np.argwhere(is_on != was_on):
+            entering = bool(is_on[neuron, datum])
+            self.events.append(Event(self.times[-1], int(neuron), int(datum), entering))
 
     def trajectory(self, stopped: str) -> Trajectory:
         directions, log_norms = self.unpack(np.array(self.states))

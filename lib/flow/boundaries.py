@@ -11,17 +11,66 @@ is
   [boursier2022, App. D], and with orthogonal inputs it is the only case that a ReLU unit arriving from
   above can meet.
 
-A unit that is held moves only along its boundary: its force is projected on the complement of the inputs
-that hold it.
+A unit on the boundaries of several data is decided for all of them at once, since each datum that lets go
+or takes hold changes the rates of the others: :func:`settle` looks for the shares in [0, 1] of their forces
+that make the drift shortest.  The shares of data that hold the unit vary with the forces, and the unit is let
+go when no shares in [0, 1] keep it on all its boundaries.  Until then it moves only along them: its force is
+projected on the complement of the inputs that hold it.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from scipy.optimize import lsq_linear
 
 OFF, HELD, ON = -1, 0, 1
 ROUNDING = 1e-12
-"""Pre-activations of unit vectors, and rates relative to the forces, count as zero below this size."""
+"""Pre-activations of unit vectors count as zero below this size."""
+NO_MOTION = 1e-12
+"""Rates below this, relative to the largest that the forces could cause, are rounding errors of zero."""
+
+
+def held_drift(
+    pulls: np.ndarray, active: np.ndarray, bound: np.ndarray, inputs: np.ndarray, base: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the shares (n,) in [0, 1], drift (d,) and rates (n,) of a unit at the boundaries ``bound`` (n,).
+
+    ``pulls`` (n,) are the forces times the unit's sign, ``active`` (n,) the data above zero, ``inputs``
+    (n, d), ``base`` the leaky slope.  A datum that attracts (its own active side pushes back) takes the share
+    of its force that makes the drift shortest, every other one on a boundary counts as inactive.  Rates of
+    the pre-activations are relative to the largest that the forces could cause.
+    """
+    lengths = np.linalg.norm(inputs, axis=1)
+    largest = np.abs(pulls) @ lengths
+    shares, drift = np.zeros(len(pulls)), (np.where(active, 1.0, base) * pulls) @ inputs
+    attracting = np.flatnonzero(bound & ((1 - base) * pulls < 0))
+    if attracting.size:
+        # Unit columns and a relative drift: forces of very different size are resolved equally well.
+        units = inputs[attracting] / lengths[attracting, None]
+        most = -(1 - base) * pulls[attracting] * lengths[attracting] / largest
+        used = lsq_linear(units.T, drift / largest, bounds=(0, most), method="bvls", tol=1e-15).x
+        shares[attracting] = np.where(used > NO_MOTION * most, used / most, 0.0)
+        drift = drift + (1 - base) * (shares * pulls) @ inputs
+    return shares, drift, inputs @ drift / (lengths * (largest if largest > 0 else 1.0))
+
+
+def settle(
+    pulls: np.ndarray, active: np.ndarray, bound: np.ndarray, inputs: np.ndarray, base: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Decide what a unit does at the boundaries it sits on: enter, leave, stay frozen, or slide.
+
+    Arguments as in :func:`held_drift`.  Returns the new pattern (n,), the data that hold the unit (n,), their
+    shares (n,) and the drift (d,).
+    """
+    active, bound = active.copy(), bound.copy()
+    while True:
+        shares, drift, rates = held_drift(pulls, active, bound, inputs, base)
+        enters = bound & (rates > NO_MOTION)
+        if not enters.any():
+            bound &= rates >= -NO_MOTION
+            return active, bound, np.where(bound, shares, 0.0), drift
+        active |= enters
+        bound &= ~enters
 
 
 class Boundaries:
@@ -44,9 +93,9 @@ class Boundaries:
         """Set every state from unit vectors (m, d); those at zero follow the selection rule."""
         z = directions @ self.inputs.T / self.norms
         self.state = np.where(z > ROUNDING, ON, np.where(z < -ROUNDING, OFF, HELD))
+        for neuron in np.flatnonzero((self.state == HELD).any(axis=1)):
+            self.settle(neuron, forces)
         self._refresh()
-        for neuron, datum in np.argwhere(self.state == HELD):
-            self.settle(neuron, datum, forces)
 
     def _refresh(self) -> None:
         self.gates = np.where(self.state == ON, 1.0, self.slope)
@@ -64,52 +113,41 @@ class Boundaries:
             drive[self.held] = np.einsum("kde,ke->kd", self.projections, drive[self.held])
         return drive
 
-    def crossed(self, directions: np.ndarray) -> np.ndarray:
-        """Return which pairs have left the side of their state: directions (..., m, d) to (..., m, n)."""
+    def outdated(self, directions: np.ndarray, forces: np.ndarray) -> np.ndarray:
+        """Return which pairs (m, n) have left the side of their state, or are held no longer."""
         z = directions @ self.inputs.T / self.norms
-        return self.state * z < -ROUNDING
+        outdated = self.state * z < -ROUNDING
+        for neuron in self.held:
+            outdated[neuron] |= self._grip(neuron, forces) < 0
+        return outdated
 
-    def distance(self, direction: np.ndarray, neuron: int, datum: int) -> float:
-        """Return how far a pair is from being reported by :meth:`crossed`, positive before."""
+    def distance(self, direction: np.ndarray, forces: np.ndarray, neuron: int, datum: int) -> float:
+        """Return how far a pair is from being reported by :meth:`outdated`, positive before."""
+        if self.state[neuron, datum] == HELD:
+            return float(self._grip(neuron, forces)[datum])
         z = direction @ self.inputs[datum] / self.norms[datum]
         return float(self.state[neuron, datum] * z + ROUNDING)
 
-    def released(self, forces: np.ndarray) -> np.ndarray:
-        """Return which held pairs the field no longer holds, as (neuron, datum) rows."""
-        if not self.held.size:
-            return np.empty((0, 2), dtype=int)
-        return np.array(
-            [pair for pair in np.argwhere(self.state == HELD) if self._choice(*pair, forces) != HELD],
-            dtype=int,
-        ).reshape(-1, 2)
+    def _grip(self, neuron: int, forces: np.ndarray) -> np.ndarray:
+        """Return by how much the rates at zero of a neuron's held pairs miss being noticeable, (n,)."""
+        state = self.state[neuron]
+        pulls = self.signs[neuron] * forces
+        *_, rates = held_drift(pulls, state == ON, state == HELD, self.inputs, self.slope)
+        # Noticed at twice the size at which `settle` acts, so that it does act.
+        return np.where(state == HELD, 2 * NO_MOTION - np.abs(rates), np.inf)
 
-    def settle(self, neuron: int, datum: int, forces: np.ndarray) -> int:
-        """Choose the state of a pair that is at zero, and return it."""
-        self.state[neuron, datum] = self._choice(neuron, datum, forces)
-        self._refresh()
-        return int(self.state[neuron, datum])
-
-    def project(self, directions: np.ndarray) -> np.ndarray:
-        """Return the unit vectors with the pre-activations of held pairs removed."""
+    def arrive(self, neuron: int, datum: int, directions: np.ndarray) -> np.ndarray:
+        """Put a pair on its boundary; return unit vectors (m, d) with the neuron's held data at zero."""
+        self.state[neuron, datum] = HELD
         projected = directions.copy()
-        for j in np.flatnonzero((self.state == HELD).any(axis=1)):
-            projected[j] = self._complement(self.state[j] == HELD) @ directions[j]
-        return projected / np.linalg.norm(projected, axis=1, keepdims=True)
+        projected[neuron] = self._complement(self.state[neuron] == HELD) @ directions[neuron]
+        projected[neuron] /= np.linalg.norm(projected[neuron])
+        return projected
 
-    def _choice(self, neuron: int, datum: int, forces: np.ndarray) -> int:
-        """Apply the rule of the module to one pair, the neuron's other held data staying held."""
-        others = self.state[neuron] == HELD
-        others[datum] = False
-        gates = np.where(self.state[neuron] == ON, 1.0, self.slope)
-        gates[datum] = self.slope
-        pushed = self.inputs[datum]
-        if others.any():
-            pushed = self._complement(others) @ pushed
-        sign = self.signs[neuron]
-        off = sign * (gates * forces) @ (self.inputs @ pushed)
-        on = off + sign * (1 - self.slope) * forces[datum] * (pushed @ pushed)
-        if abs(off) <= ROUNDING * np.abs(forces) @ self.norms * self.norms[datum]:
-            return HELD
-        if off < 0:
-            return OFF
-        return ON if on > 0 else HELD
+    def settle(self, neuron: int, forces: np.ndarray) -> None:
+        """Choose the states of all pairs of a neuron that are at zero."""
+        state = self.state[neuron]
+        pulls = self.signs[neuron] * forces
+        active, bound, *_ = settle(pulls, state == ON, state == HELD, self.inputs, self.slope)
+        self.state[neuron] = np.where(active, ON, np.where(bound, HELD, OFF))
+        self._refresh()
