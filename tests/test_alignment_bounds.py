@@ -72,9 +72,18 @@ def test_both_times_bound_the_exact_flow(seed, mu):
     w, signs, inputs, labels = problem(seed, mu)
     constants = bounds.alignment_constants(w, signs, inputs, labels)
     last = alignment_phase(w, signs, inputs, labels).events.time.max()
-    assert last <= bounds.repaired_time(constants)
+    assert last <= bounds.repaired_time(constants) <= bounds.headline_time(constants)
     assert last <= bounds.proved_time(5, mu, min(constants.zeta, constants.xi), constants.x_min)
     assert constants.kappa >= np.sqrt(mu)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 30, 3000])
+def test_the_headline_bounds_the_repaired_time_for_the_narrowest_margin(n):
+    for mu in np.geomspace(1e-12, 1, 200):
+        for zeta in (1.0, 1e-9):
+            least = np.sqrt(mu + (1 - mu) / n)
+            constants = bounds.AlignmentConstants(n, mu, 1.0, zeta, least, 1.0, 1.0)
+            assert bounds.repaired_time(constants) <= bounds.headline_time(constants)
 
 
 def test_turning_time_is_that_of_the_flow():

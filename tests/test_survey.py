@@ -56,16 +56,17 @@ def test_crossing_rates_against_finite_differences():
     np.testing.assert_allclose(np.sort(survey.crossing_rates(run)), np.sort(found), rtol=1e-4)
 
 
-def test_direction_error_against_a_difference_of_drifts():
+@pytest.mark.parametrize("slope", [0.0, 0.3, 1.0])
+def test_direction_error_against_a_difference_of_drifts(slope):
     """At a scale where subtraction still has digits, the error is the difference of the two drifts."""
     run = survey.align(
         *cone_data(2, 2, 3, 0.2, rng=np.random.default_rng(5)), 6, rng=np.random.default_rng(6)
     )
-    flow = survey.flow_from(run, np.log(0.1), EXPONENTIAL, until=0.5)
+    flow = survey.flow_from(run, np.log(0.1), EXPONENTIAL, until=0.5, slope=slope)
     times = np.linspace(0, 0.5, 11)
     v, _ = flow.at(times)
     slopes = -EXPONENTIAL.slope(flow.outputs(times), run.labels)
-    active = v @ run.inputs.T > 0
+    active = np.where(v @ run.inputs.T > 0, 1.0, slope)
     drifts = [(active * force) @ run.inputs for force in (slopes[:, None], run.labels)]
     tangent = [drift - (drift * v).sum(axis=2, keepdims=True) * v for drift in drifts]
     expected = np.linalg.norm(tangent[0] - tangent[1], axis=2).max()
@@ -79,3 +80,18 @@ def test_flow_from_a_tiny_scale_is_the_exact_phase():
     )
     flow = survey.flow_from(run, -2000.0, TWICE_LOGISTIC, until=3.0)
     np.testing.assert_allclose(flow.at(np.array([3.0]))[0], run.phase.at(np.array([3.0]))[0], atol=1e-12)
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.3, 1.0])
+def test_lemma_ratios_against_norms_by_hand(slope):
+    """At time zero the output is known; a scale that the lemmas do not allow is refused."""
+    inputs, labels = np.array([[1.0, 0.0], [0.0, 2.0]]), np.array([1.0, -1.0])
+    run = survey.Aligned(np.array([[3.0, 0.0]]), np.array([1.0]), inputs, labels, None)
+    scale = 1e-4
+    exponential = (EXPONENTIAL, lambda q: np.expm1(-q))
+    output, error = survey.lemma_ratios(run, np.log(scale), *exponential, slope=slope, stretch=1e-9)
+    assert output == pytest.approx((3 * scale) ** 2 / (2 * scale * 2 * 9), rel=1e-6)
+    # The only datum with an output lies along w and cannot turn it.
+    assert error <= 1e-6 * output
+    with pytest.raises(ValueError, match="allows at most"):
+        survey.lemma_ratios(run, np.log(0.02), *exponential)

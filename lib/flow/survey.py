@@ -107,7 +107,8 @@ def count_wrong_ends(run: Aligned) -> tuple[int, int]:
 def crossing_rates(run: Aligned) -> np.ndarray:
     """Return the rates ``<z_i/|x_i|, x_a>`` at all changes of neurons that are alive after them.
 
-    In units of ``|mu|^(3/2) X_min``, the least one under Assumption 1.  [min2024, App. C.2]
+    In units of ``|mu|^(3/2) X_min``, the bound of the paper under Assumption 1; ``|mu| X_min`` is the sharp
+    one.  [min2024, App. C.2]
     """
     before, after = run.phase.stage_patterns[:-1], run.phase.stage_patterns[1:]
     happens = np.isfinite(run.phase.starts[1:])[..., None] & (before != after)
@@ -132,11 +133,14 @@ def stage_ratios(run: Aligned) -> tuple[float, float]:
     return float(printed.max(initial=0)), float(sharp.max(initial=0))
 
 
-def flow_from(run: Aligned, log_scale: float, loss: Loss, until: float) -> Trajectory:
-    """Integrate the full gradient flow of both layers from the same shape, times ``exp(log_scale)``."""
+def flow_from(run: Aligned, log_scale: float, loss: Loss, until: float, slope: float = 0.0) -> Trajectory:
+    """Integrate the full gradient flow of both layers from the same shape, times ``exp(log_scale)``.
+
+    ``slope`` is that of the leaky ReLU.
+    """
     directions = run.w / np.linalg.norm(run.w, axis=1)[:, None]
     start = (directions, run.log_norms + log_scale, run.signs)
-    return gradient_flow(*start, run.inputs, run.labels, loss, until=until, reduction="sum")
+    return gradient_flow(*start, run.inputs, run.labels, loss, until=until, reduction="sum", slope=slope)
 
 
 def direction_error(
@@ -149,6 +153,38 @@ def direction_error(
     [min2024, Lemma 4]
     """
     (v, _), missing = flow.at(times), labels * shortfall(labels * flow.outputs(times))
-    pull = ((v @ flow.inputs.T > 0) * missing[:, None]) @ flow.inputs
+    pull = (np.where(v @ flow.inputs.T > 0, 1.0, flow.slope) * missing[:, None]) @ flow.inputs
     across = pull - (pull * v).sum(axis=2, keepdims=True) * v
     return float(np.linalg.norm(across, axis=2).max())
+
+
+def lemma_ratios(
+    run: Aligned,
+    log_scale: float,
+    loss: Loss,
+    shortfall: Callable[[np.ndarray], np.ndarray],
+    *,
+    slope: float = 0.0,
+    stretch: float = 1.0,
+) -> tuple[float, float]:
+    """Return the largest output and the largest direction error up to ``stretch * T``, over their bounds.
+
+    The bounds are those of Lemmas 3 and 1, and T is the end of their window; ``shortfall`` is that of
+    :func:`direction_error`.  Raises ``ValueError`` for a scale above the one that the lemmas allow.
+    [min2024, Lemmas 1 and 3]
+    """
+    (m, _), n = run.w.shape, len(run.labels)
+    x_max, w_max = np.linalg.norm(run.inputs, axis=1).max(), np.exp(run.log_norms.max())
+    allowed = -np.log(4 * np.sqrt(m) * x_max * w_max**2)
+    if log_scale > allowed:
+        raise ValueError(f"log_scale is {log_scale:.3g}; Lemma 3 of min2024 allows at most {allowed:.3g}")
+    until = stretch * bounds.negligible_window(n, m, x_max, log_scale)
+    times, flow = np.linspace(0, until, 60), flow_from(run, log_scale, loss, until, slope)
+    output, error = np.abs(flow.outputs(times)).max(), direction_error(flow, run.labels, shortfall, times)
+    log_bounds = (
+        bounds.log_output_bound(m, x_max, w_max, log_scale),
+        bounds.log_direction_error_bound(n, m, x_max, w_max, log_scale),
+    )
+    with np.errstate(divide="ignore"):  # no output at all: its logarithm is minus infinity, the ratio zero
+        ratios = np.exp(np.log([output, error]) - log_bounds)
+    return float(ratios[0]), float(ratios[1])
