@@ -154,16 +154,16 @@ def logarithmic_law(
 
     ``solution`` is the minimum-norm solution with ``features @ x >= 1``.  The weights grow as ``g x +
     residual``: on support vectors ``<z_i, residual> + log(dual_i)`` is a constant, here zero (another value
-    only shifts g). ``outside`` is the component of the weights orthogonal to all support vectors, which the
-    flow keeps from its start; it may be left out when the support vectors span the space, otherwise
-    ``ValueError`` is raised.
+    only shifts g). ``outside`` is the component of the weights orthogonal to all support vectors, late in the
+    flow: only the other points move it, and it comes to rest.  It may be left out when the support vectors
+    span the space, otherwise ``ValueError`` is raised.  The support vectors must be linearly independent.
     """
     support = solution.duals > 0
     rows = features[support]
     missing = rows.shape[1] - np.linalg.matrix_rank(rows)
     if missing and outside is None:
         raise ValueError(
-            f"the support vectors leave {missing} dimensions free: give outside, what the start keeps"
+            f"the support vectors leave {missing} dimensions free: give outside, where the flow rests in them"
         )
     residual, *_ = np.linalg.lstsq(rows, -np.log(solution.duals[support]), rcond=None)
     if outside is not None:
