@@ -7,9 +7,10 @@ from scipy.integrate import solve_ivp
 from lib.descent import gradient_descent
 from lib.flow.alignment import alignment_phase
 from lib.flow.balanced import gradient_flow
+from lib.flow.boundaries import held_drift
 from lib.flow.spherical import spherical_descent
 from lib.flow.trajectory import network
-from lib.losses import EXPONENTIAL, HINGE, LOGISTIC, SQUARE
+from lib.losses import EXPONENTIAL, HINGE, LOGISTIC, SQUARE, TWICE_LOGISTIC
 from lib.networks import TwoLayer
 
 TWO_POINTS = np.array([[-0.5, 1.0], [2.0, 1.0]])
@@ -186,6 +187,115 @@ def test_a_unit_between_two_pushes_slides_as_the_exact_phase_says():
     directions, log_norms = phase.at(times)
     np.testing.assert_allclose(run.at(times)[0], directions, atol=1e-8)
     np.testing.assert_allclose(run.at(times)[1], log_norms - 16, atol=1e-8)
+
+
+def sliding_problem(seed):
+    """Draw directions, norms and signs of six neurons, and five points in four dimensions with labels."""
+    rng = np.random.default_rng(seed)
+    x, y = rng.standard_normal((5, 4)), rng.choice([-1.0, 1.0], 5)
+    w = rng.standard_normal((6, 4))
+    norms = np.linalg.norm(w, axis=1)
+    return w / norms[:, None], norms, np.resize([1.0, -1.0], 6), x, y
+
+
+LATE_RELEASES = (5, 12, 24, 38)  # a release due at an event, hidden by another neuron's crossing soon after
+SLIDING = [
+    seed
+    for seed in range(100, 160)
+    if alignment_phase(*(p := sliding_problem(seed))[:1], *p[2:], until=0.8, sliding=True).sliding.any()
+][:30]
+
+
+@pytest.mark.parametrize("seed", [*LATE_RELEASES, *SLIDING])
+def test_sliding_flow_tends_to_the_exact_phase_as_the_scale_vanishes(seed):
+    assert len(SLIDING) == 30
+    v, norms, s, x, y = sliding_problem(seed)
+    times = np.linspace(0, 0.8, 41)
+    exact, _ = alignment_phase(v, s, x, y, sliding=True).at(times)
+    errors = []
+    for scale in (1e-6, 1e-7):
+        run = gradient_flow(v, np.log(scale * norms), s, x, y, EXPONENTIAL, until=0.8, reduction="sum")
+        assert run.evaluations > 100  # integrated from the start, not by the closed forms
+        errors.append(np.abs(run.at(times)[0] - exact).max())
+    # The forces differ by the outputs, of order scale^2: a hundredth (allowed: twice that), plus an error of
+    # at most rtol = 1e-10 as a root mean square over the 30 components in each step.
+    assert errors[1] <= errors[0] / 50 + np.sqrt(30) * 1e-10 * len(run.times)
+
+
+def smoothed_flow(v, rho, s, x, y, loss, until, width):
+    """Integrate with the step of the activation's slope replaced by a ramp between -width and width."""
+    m, d = v.shape
+
+    def field(_t, state):
+        w, log_norms = state[: m * d].reshape(m, d), state[m * d :]
+        z = w / np.linalg.norm(w, axis=1, keepdims=True) @ x.T
+        forces = -loss.slope((s * np.exp(2 * log_norms)) @ np.maximum(z, 0), y)
+        drive = s[:, None] * ((np.clip(0.5 + z / (2 * width), 0, 1) * forces) @ x)
+        growth = (drive * w).sum(1)
+        return np.concatenate([(drive - growth[:, None] * w).ravel(), growth])
+
+    end = solve_ivp(field, (0, until), np.concatenate([v.ravel(), rho]), "LSODA", rtol=1e-9, atol=1e-10)
+    return end.y[m * d :, -1]
+
+
+@pytest.mark.parametrize("seed", [3, 5, 38])  # with seed 3, one neuron slides on two boundaries
+def test_sliding_flow_is_the_limit_of_smooth_activations(seed):
+    v, norms, s, x, y = sliding_problem(seed)
+    start = (v, np.log(0.3 * norms), s, x, y, SQUARE)
+    run = gradient_flow(*start, until=1.0, reduction="sum")
+    assert (np.abs(run.directions[-1] @ x.T) < 1e-12).sum(axis=1).max() == (2 if seed == 3 else 1)
+    wide, narrow = (np.abs(smoothed_flow(*start, 1.0, h) - run.log_norms[-1]).max() for h in (1e-3, 1e-4))
+    assert 8 < wide / narrow < 12  # first order in the width
+
+
+@pytest.mark.parametrize("seed", [5, 12, 24])
+def test_spherical_descent_converges_to_the_sliding_flow_at_first_order(seed):
+    v, norms, s, x, y = sliding_problem(seed)
+    start = (v, np.log(0.3 * norms), s, x, y, SQUARE)
+    exact = gradient_flow(*start, until=1.0, reduction="sum")
+    etas = 2.0 ** -np.arange(8, 14)
+    errors = []
+    for eta in etas:
+        run = spherical_descent(*start, step=eta, steps=round(1 / eta), reduction="sum")
+        errors.append(np.abs(run.directions - exact.directions[-1]).max())
+    # Steps chatter across the boundary with a phase of their own, so single ratios scatter about 2.
+    assert 0.8 < np.polyfit(np.log(etas), np.log(errors), 1)[0] < 1.2
+
+
+def test_data_given_twice_are_a_doubled_loss_also_where_units_slide():
+    for seed in (1, 3, 5):
+        v, norms, s, x, y = sliding_problem(seed)
+        start, options = (v, np.log(0.3 * norms), s), {"until": 1.0, "reduction": "sum"}
+        twice = gradient_flow(*start, np.vstack([x, x]), np.append(y, y), LOGISTIC, **options)
+        once = gradient_flow(*start, x, y, TWICE_LOGISTIC, **options)
+        assert (np.abs(once.directions[-1] @ x.T) < 1e-12).any()
+        np.testing.assert_allclose(twice.directions[-1], once.directions[-1], atol=1e-8)
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.3])
+def test_shares_that_hold_a_unit_are_complementary_to_its_rates(slope):
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        x = rng.standard_normal((5, 4))
+        x[4] = x[0]  # boundaries may coincide
+        pulls = rng.standard_normal(5) * 10 ** rng.uniform(-6, 0, size=5)
+        bound, active = rng.random((2, 5)) < 0.5
+        shares, _, rates = held_drift(pulls, active & ~bound, bound, x, slope)
+        attracting, small = bound & (pulls < 0), 1e-12 * np.abs(pulls).sum() * (x**2).sum()
+        assert ((shares >= 0) & (shares <= 1))[attracting].all() and not shares[~attracting].any()
+        assert (rates[attracting & (shares < 1)] < small).all()
+        assert (rates[attracting & (shares > 0)] > -small).all()
+
+
+@pytest.mark.parametrize("seed", [3, 4, 7, 11])
+def test_units_do_not_chatter_when_the_loss_is_a_rounding_error(seed):
+    rng = np.random.default_rng(seed)
+    x, y, g = rng.standard_normal((4, 5)), rng.standard_normal(4), rng.standard_normal((20, 5))
+    norms, s = np.linalg.norm(g, axis=1), rng.choice([-1.0, 1.0], size=20)
+    start = (g / norms[:, None], np.log(0.05 * norms), s, x, y, SQUARE)
+    run = gradient_flow(*start, until=150.0, max_steps=600)
+    assert run.stopped.startswith("time reached")
+    assert SQUARE.value(run.outputs()[-1], y).mean() < 1e-19
 
 
 def test_a_run_can_stop_at_a_loss_or_after_some_steps():

@@ -138,7 +138,9 @@ def alignment_phase(
         for row in np.flatnonzero(pushed):
             j = running[row]
             before = active[j]
-            active[j], bound[j], shares[j], drift[row] = settle(pulls[j], before, bound[j], inputs, slope)
+            active[j], bound[j], shares[j], drift[row] = settle(
+                pulls[j], before, bound[j], inputs, slope, still
+            )
             if shares[j].any() and not sliding:
                 raise ValueError(
                     f"neuron {j} slides along the boundary of datum {int(np.argmax(shares[j]))} from time "

@@ -55,8 +55,8 @@ def gradient_flow(
     to the norms).  Outputs below ``1e-6 * rtol`` of the loss slope are neglected (exact early phase).  The
     run ends early when the total loss is at most ``loss_below``, after ``max_steps`` steps, or if events
     accumulate; ``stopped`` says which.  A loss with a kink is integrated by ever smaller steps across it.
-    With inputs that are not orthogonal, units chatter on their boundaries once the forces are mere rounding
-    errors (a square loss near 1e-16): stop such runs earlier by ``loss_below``.
+    Once the forces are as small as their error (the square loss near the square of ``rtol``), a unit that
+    meets a boundary stays there.
     Raises ``ValueError`` naming a bad argument.
     """
     v, rho, s, x, y = checked_start(directions, log_norms, signs, inputs, labels, reduction)
@@ -102,6 +102,21 @@ class _Run:
     def forces(self, state: np.ndarray) -> np.ndarray:
         return -self.share * self.loss.slope(self.output(state), self.labels)
 
+    def errors(self, state: np.ndarray) -> np.ndarray:
+        """Return the errors of the forces (n,) that the error of one step can explain.
+
+        The step's error is at most ``rtol`` as a root mean square over the state; it moves an output by at
+        most its norm times that of the output's gradient.
+        """
+        v, rho = self.unpack(state)
+        gates, norms2 = self.boundaries.gates, np.exp(2 * np.minimum(rho, 150.0))[:, None]
+        gradient2 = norms2**2 * gates**2 * (self.boundaries.norms**2 + 4 * (v @ self.inputs.T) ** 2)
+        shift = self.rtol * np.sqrt(state.size * gradient2.sum(axis=0))
+        output = self.output(state)
+        low, here, high = (self.loss.slope(output + k * shift, self.labels) for k in (-1, 0, 1))
+        # The smaller change: a kink of the loss is no error.
+        return self.share * np.minimum(np.abs(high - here), np.abs(here - low))
+
     def total_loss(self, state: np.ndarray) -> float:
         return float(self.share * self.loss.value(self.output(state), self.labels).sum())
 
@@ -142,13 +157,9 @@ class _Run:
             self.pieces.extend([path] * len(times))
             events = phase.events[phase.events.time <= end]
             self.events.extend(Event(float(t), int(j), int(i), bool(on)) for t, j, i, on in events)
-        self.boundaries.start(self.unpack(self.states[-1])[0], self.start_forces(self.states[-1]))
-
-    def start_forces(self, state: np.ndarray) -> np.ndarray:
-        v, rho = self.unpack(state)
-        z = v @ self.inputs.T
-        output = (self.signs * np.exp(2 * rho)) @ np.maximum(z, self.slope * z)
-        return -self.share * self.loss.slope(output, self.labels)
+        state = self.states[-1]
+        for neuron in self.boundaries.start(self.unpack(state)[0]):
+            self.boundaries.settle(neuron, self.forces(state), self.errors(state))
 
     def integrate(self, until: float, loss_below: float, max_steps: int) -> Trajectory:
         stopped, solver, stalled, first = "", None, 0, None
@@ -189,24 +200,24 @@ class _Run:
 
     def next_event(self, dense: Callable, start: float, end: float) -> tuple[float, list[tuple[int, int]]]:
         """Return the first time in a step at which some pairs change their state, and these pairs."""
-        before = start
+        before, errors = start, self.errors(dense(start))
         for look in start + (end - start) * _LOOKS:
             state = dense(look)
-            outdated = self.boundaries.outdated(self.unpack(state)[0], self.forces(state))
+            outdated = self.boundaries.outdated(self.unpack(state)[0], self.forces(state), errors)
             if outdated.any():
                 pairs = [tuple(pair) for pair in np.argwhere(outdated)]
-                times = [self.locate(self.distance(dense, pair), before, look) for pair in pairs]
+                times = [self.locate(self.distance(dense, errors, pair), before, look) for pair in pairs]
                 first = min(times)
                 return first, [pair for pair, t in zip(pairs, times, strict=True) if t == first]
             before = look
         return end, []
 
-    def distance(self, dense: Callable, pair: tuple[int, int]) -> Callable[[float], float]:
+    def distance(self, dense: Callable, errors: np.ndarray, pair: tuple) -> Callable[[float], float]:
         """Return how far a pair is from changing its state, as a function of time in a step."""
 
         def distance(time: float) -> float:
             state = dense(time)
-            return self.boundaries.distance(self.unpack(state)[0][pair[0]], self.forces(state), *pair)
+            return self.boundaries.distance(self.unpack(state)[0][pair[0]], self.forces(state), errors, *pair)
 
         return distance
 
@@ -218,12 +229,13 @@ class _Run:
     def change(self, pairs: list[tuple[int, int]]) -> None:
         """Put pairs on their boundary, choose their neurons' states anew, and record gains and losses."""
         v, rho = self.unpack(self.states[-1])
-        forces, was_on = self.forces(self.states[-1]), self.boundaries.state == ON
+        forces, errors = self.forces(self.states[-1]), self.errors(self.states[-1])
+        was_on = self.boundaries.state == ON
         for pair in pairs:
             v = self.boundaries.arrive(*pair, v)
         self.states[-1] = self.pack(v, rho)
         for neuron in {neuron for neuron, _ in pairs}:
-            self.boundaries.settle(neuron, forces)
+            self.boundaries.settle(neuron, forces, errors)
         is_on = self.boundaries.state == ON
         for neuron, datum in np.argwhere(is_on != was_on):
             entering = bool(is_on[neuron, datum])

@@ -37,8 +37,7 @@ def held_drift(
 
     ``pulls`` (n,) are the forces times the unit's sign, ``active`` (n,) the data above zero, ``inputs``
     (n, d), ``base`` the leaky slope.  A datum that attracts (its own active side pushes back) takes the share
-    of its force that makes the drift shortest, every other one on a boundary counts as inactive.  Rates of
-    the pre-activations are relative to the largest that the forces could cause.
+    of its force that makes the drift shortest, every other one on a boundary counts as inactive.
     """
     lengths = np.linalg.norm(inputs, axis=1)
     largest = np.abs(pulls) @ lengths
@@ -49,25 +48,30 @@ def held_drift(
         units = inputs[attracting] / lengths[attracting, None]
         most = -(1 - base) * pulls[attracting] * lengths[attracting] / largest
         used = lsq_linear(units.T, drift / largest, bounds=(0, most), method="bvls", tol=1e-15).x
-        shares[attracting] = np.where(used > NO_MOTION * most, used / most, 0.0)
+        shares[attracting] = np.where(used > NO_MOTION * most, np.minimum(used / most, 1.0), 0.0)
         drift = drift + (1 - base) * (shares * pulls) @ inputs
-    return shares, drift, inputs @ drift / (lengths * (largest if largest > 0 else 1.0))
+    return shares, drift, inputs @ drift
 
 
 def settle(
-    pulls: np.ndarray, active: np.ndarray, bound: np.ndarray, inputs: np.ndarray, base: float
+    pulls: np.ndarray,
+    active: np.ndarray,
+    bound: np.ndarray,
+    inputs: np.ndarray,
+    base: float,
+    still: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Decide what a unit does at the boundaries it sits on: enter, leave, stay frozen, or slide.
 
-    Arguments as in :func:`held_drift`.  Returns the new pattern (n,), the data that hold the unit (n,), their
-    shares (n,) and the drift (d,).
+    Arguments as in :func:`held_drift`; rates up to ``still`` (n,) count as zero.  Returns the new pattern
+    (n,), the data that hold the unit (n,), their shares (n,) and the drift (d,).
     """
     active, bound = active.copy(), bound.copy()
     while True:
         shares, drift, rates = held_drift(pulls, active, bound, inputs, base)
-        enters = bound & (rates > NO_MOTION)
+        enters = bound & (rates > still)
         if not enters.any():
-            bound &= rates >= -NO_MOTION
+            bound &= rates >= -still
             return active, bound, np.where(bound, shares, 0.0), drift
         active |= enters
         bound &= ~enters
@@ -78,6 +82,8 @@ class Boundaries:
     it.
 
     ``inputs`` is (n, d), ``signs`` (m,), ``slope`` the leaky slope.  ``state`` is an integer array (m, n).
+    ``forces`` and their ``errors`` are (n,); a rate that these errors can explain counts as zero, so that a
+    unit rests on its boundaries when there is nothing left to decide by.
     """
 
     def __init__(self, inputs: np.ndarray, signs: np.ndarray, slope: float) -> None:
@@ -89,13 +95,12 @@ class Boundaries:
         self.state = np.full((len(signs), len(inputs)), OFF)
         self._refresh()
 
-    def start(self, directions: np.ndarray, forces: np.ndarray) -> None:
-        """Set every state from unit vectors (m, d); those at zero follow the selection rule."""
+    def start(self, directions: np.ndarray) -> np.ndarray:
+        """Set every state from unit vectors (m, d); return the neurons at zero, yet to be settled."""
         z = directions @ self.inputs.T / self.norms
         self.state = np.where(z > ROUNDING, ON, np.where(z < -ROUNDING, OFF, HELD))
-        for neuron in np.flatnonzero((self.state == HELD).any(axis=1)):
-            self.settle(neuron, forces)
         self._refresh()
+        return np.flatnonzero((self.state == HELD).any(axis=1))
 
     def _refresh(self) -> None:
         self.gates = np.where(self.state == ON, 1.0, self.slope)
@@ -113,28 +118,33 @@ class Boundaries:
             drive[self.held] = np.einsum("kde,ke->kd", self.projections, drive[self.held])
         return drive
 
-    def outdated(self, directions: np.ndarray, forces: np.ndarray) -> np.ndarray:
+    def outdated(self, directions: np.ndarray, forces: np.ndarray, errors: np.ndarray) -> np.ndarray:
         """Return which pairs (m, n) have left the side of their state, or are held no longer."""
         z = directions @ self.inputs.T / self.norms
         outdated = self.state * z < -ROUNDING
         for neuron in self.held:
-            outdated[neuron] |= self._grip(neuron, forces) < 0
+            outdated[neuron] |= self._grip(neuron, forces, errors) < 0
         return outdated
 
-    def distance(self, direction: np.ndarray, forces: np.ndarray, neuron: int, datum: int) -> float:
+    def distance(
+        self, direction: np.ndarray, forces: np.ndarray, errors: np.ndarray, neuron: int, datum: int
+    ) -> float:
         """Return how far a pair is from being reported by :meth:`outdated`, positive before."""
         if self.state[neuron, datum] == HELD:
-            return float(self._grip(neuron, forces)[datum])
+            return float(self._grip(neuron, forces, errors)[datum])
         z = direction @ self.inputs[datum] / self.norms[datum]
         return float(self.state[neuron, datum] * z + ROUNDING)
 
-    def _grip(self, neuron: int, forces: np.ndarray) -> np.ndarray:
+    def _still(self, forces: np.ndarray, errors: np.ndarray) -> np.ndarray:
+        return self.norms * ((NO_MOTION * np.abs(forces) + errors) @ self.norms)
+
+    def _grip(self, neuron: int, forces: np.ndarray, errors: np.ndarray) -> np.ndarray:
         """Return by how much the rates at zero of a neuron's held pairs miss being noticeable, (n,)."""
         state = self.state[neuron]
         pulls = self.signs[neuron] * forces
         *_, rates = held_drift(pulls, state == ON, state == HELD, self.inputs, self.slope)
         # Noticed at twice the size at which `settle` acts, so that it does act.
-        return np.where(state == HELD, 2 * NO_MOTION - np.abs(rates), np.inf)
+        return np.where(state == HELD, 2 * self._still(forces, errors) - np.abs(rates), np.inf)
 
     def arrive(self, neuron: int, datum: int, directions: np.ndarray) -> np.ndarray:
         """Put a pair on its boundary; return unit vectors (m, d) with the neuron's held data at zero."""
@@ -144,10 +154,11 @@ class Boundaries:
         projected[neuron] /= np.linalg.norm(projected[neuron])
         return projected
 
-    def settle(self, neuron: int, forces: np.ndarray) -> None:
+    def settle(self, neuron: int, forces: np.ndarray, errors: np.ndarray) -> None:
         """Choose the states of all pairs of a neuron that are at zero."""
         state = self.state[neuron]
         pulls = self.signs[neuron] * forces
-        active, bound, *_ = settle(pulls, state == ON, state == HELD, self.inputs, self.slope)
+        still = self._still(forces, errors)
+        active, bound, *_ = settle(pulls, state == ON, state == HELD, self.inputs, self.slope, still)
         self.state[neuron] = np.where(active, ON, np.where(bound, HELD, OFF))
         self._refresh()
