@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.integrate import solve_ivp
+from scipy.integrate import BDF, solve_ivp
 from scipy.special import expit, logsumexp
 
 from lib.geometry import agreement
@@ -115,13 +115,24 @@ def rescaled_flow(
         velocity,
         start,
         jacobian=jacobian,
-        method="BDF",
+        method=CleanBDF,
         event=crossing(disagreement, +1) if until_agreement else None,
         event_means=AGREED,
         weights=lambda states: states.reshape(len(states), *shape),
         rtol=rtol,
         atol=atol,
     )
+
+
+class CleanBDF(BDF):
+    """SciPy's BDF with zeros where its table of differences is not yet in use.
+
+    SciPy leaves arbitrary memory there and computes with it, which changes no result but can warn.
+    """
+
+    def __init__(self, *arguments, **options) -> None:
+        super().__init__(*arguments, **options)
+        self.D[2:] = 0
 
 
 def integrate(
