@@ -32,7 +32,7 @@ def time_to_confidence(
 
     A hinge network has no probability: by the convention ``"output"`` the margin is the confidence
     [combes2018, Section 5], by ``"affine"`` the confidence is ``(1 + margin) / 2``.  Raises ``ValueError``
-    for other conventions, confidences outside [1/2, 1], and as :func:`weights` does.
+    for other conventions, confidences outside [1/2, 1], and as :func:`lib.theory.hinge.weights` does.
 
     Example:
 
