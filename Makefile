@@ -8,7 +8,7 @@ RUN := .venv/bin/python -m
 SITE := _build/html/index.html
 
 .DEFAULT_GOAL := help
-.PHONY: help book test browser lint record serve lab lock clean
+.PHONY: help book test bench browser lint record serve lab lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
@@ -23,13 +23,18 @@ test: .venv/installed browser lint ## run the tests of lib, every chapter under 
 	@$(MAKE) --no-print-directory book
 	$(RUN) pytest tests/site
 
+bench: .venv/installed ## measure speed and memory, write results/benchmarks.json
+	mkdir -p _build results
+	$(RUN) pytest -p benchmark benchmarks --benchmark-json _build/benchmarks.json
+	mv _build/benchmarks.json results/benchmarks.json
+
 browser:
 	@command -v chromium || command -v chromium-browser || command -v google-chrome || \
 	  { echo "The site is tested in Chromium; install it with: sudo apt-get install chromium"; exit 1; }
 
 lint: .venv/installed ## check the style of the code, in chapters too
-	$(RUN) ruff format --check lib tests book/_ext conftest.py
-	$(RUN) ruff check lib tests book/_ext conftest.py
+	$(RUN) ruff format --check lib tests benchmarks book/_ext conftest.py
+	$(RUN) ruff check lib tests benchmarks book/_ext conftest.py
 	$(RUN) nbqa ruff book --select=E9,F,I
 	$(RUN) nbqa "ruff format" book --line-length=92 --check
 

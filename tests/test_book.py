@@ -25,6 +25,7 @@ SECTIONS = [
 ]
 CHAPTERS = sorted(path for path in BOOK.glob("[a-z]*/*.md") if not path.parent.name.startswith("_"))
 EXECUTED = [*CHAPTERS, BOOK / "how_it_works.md"]
+BENCHMARKS = BOOK / "benchmarks.md"  # executed too, but none of its cells is compared: they show measured times
 
 
 def name(path: Path) -> str:
@@ -82,7 +83,7 @@ def test_every_compared_cell_is_recorded_and_no_record_is_left_over(path):
     assert compared and all(recorded.values()), "a record without text compares nothing"
 
 
-@pytest.mark.parametrize("path", CHAPTERS, ids=name)
+@pytest.mark.parametrize("path", [*CHAPTERS, BENCHMARKS], ids=name)
 def test_every_figure_has_a_caption_and_a_description(path):
     for cell in code_cells(path):
         if "plt.show" in cell.source:
@@ -91,7 +92,7 @@ def test_every_figure_has_a_caption_and_a_description(path):
             assert len(about.get("figure", {}).get("caption", "")) > 30, cell.source[:300]
 
 
-@pytest.mark.parametrize("path", CHAPTERS, ids=name)
+@pytest.mark.parametrize("path", [*CHAPTERS, BENCHMARKS], ids=name)
 def test_visible_cells_are_short(path):
     for cell in code_cells(path):
         folded = any(tag.startswith(("hide", "remove")) for tag in cell.metadata.get("tags", []))
@@ -104,6 +105,15 @@ def test_no_claim_is_decided_twice_and_at_least_sixty_are_decided():
     assert len(decided) == len(set(decided))
     assert set(decided) <= {claim.id for paper in read_ledger() for claim in paper.claims}
     assert len(decided) >= 60
+
+
+def test_the_results_of_the_benchmarks_are_small_and_name_no_machine():
+    text = (ROOT / "results" / "benchmarks.json").read_text(encoding="utf-8")
+    results = json.loads(text)
+    assert len(text) < 30_000 and '"node"' not in text and str(Path.home()) not in text
+    for one in results["comparisons"]:
+        assert one["ratio"] == one["seconds"]["plain"] / one["seconds"]["ours"] > 0
+    assert not any("nbval-check-output" in cell.metadata.get("tags", []) for cell in code_cells(BENCHMARKS))
 
 
 def test_every_page_is_in_the_table_of_contents():

@@ -44,7 +44,8 @@ SHOWN_VERSIONS = (
 
 def results_depend_on() -> list[Path]:
     """The files besides a chapter's own that decide what it computes."""
-    return sorted([*ROOT.glob("lib/**/*.py"), *ROOT.glob("book/claims/*.yml"), ROOT / "constraints.txt"])
+    patterns = ("lib/**/*.py", "book/claims/*.yml", "results/*.json", "constraints.txt")
+    return sorted(path for pattern in patterns for path in ROOT.glob(pattern))
 
 
 def digest_of_dependencies() -> str:

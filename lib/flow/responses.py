@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 
 import numpy as np
-from scipy.integrate import solve_ivp
+from scipy.integrate import ODEintWarning, odeint
 from scipy.special import expit, log1p, logit
 
 from lib.theory.duality import FeatureProblem
@@ -84,15 +85,13 @@ def _integrate(
     times = np.asarray(times, dtype=float)
     if times.ndim != 1 or not (np.diff(times) > 0).all() or not times[0] >= 0:
         raise ValueError("times is not an increasing array of times from 0 on")
-    solution = solve_ivp(
-        velocity,
-        (0.0, times[-1]),
-        np.asarray(start, dtype=float),
-        method="LSODA",
-        t_eval=times,
-        rtol=rtol,
-        atol=rtol,
-    )
-    if not solution.success:
-        raise RuntimeError(f"the flow could not be integrated: {solution.message}")
-    return solution.y.T
+    start = np.asarray(start, dtype=float)
+    steps = times if times[0] == 0 else np.concatenate([[0.0], times])
+    # LSODA by odeint: scipy's solve_ivp calls the same routine, but step by step from Python.
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ODEintWarning)
+        try:
+            path = odeint(velocity, start, steps, tfirst=True, rtol=rtol, atol=rtol, mxstep=100_000)
+        except ODEintWarning as problem:
+            raise RuntimeError(f"the flow could not be integrated: {problem}") from None
+    return path[len(steps) - len(times) :]

@@ -1,0 +1,1 @@
+"""How fast the library is beside plain code, and how much memory it takes; run by ``make bench``."""
