@@ -25,7 +25,7 @@ SECTIONS = [
 ]
 CHAPTERS = sorted(path for path in BOOK.glob("[a-z]*/*.md") if not path.parent.name.startswith("_"))
 EXECUTED = [*CHAPTERS, BOOK / "how_it_works.md"]
-BENCHMARKS = BOOK / "benchmarks.md"  # executed too, but none of its cells is compared: they show measured times
+BENCHMARKS = BOOK / "benchmarks.md"  # executed, but no cell is compared: they show measured times
 
 
 def name(path: Path) -> str:
