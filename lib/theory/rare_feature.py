@@ -1,7 +1,7 @@
 """A feature that is rare within its class, starved of gradient by one that is always there.
 
 Every input of the class holds the feature ``x1``, a share ``frequency`` of them also ``x2``.  One active
-neuron with responses ``h1 = <w, x1>``, ``h2 = <w, x2>`` and output weight ``a > 0`` learns by cross-entropy:
+neuron with responses ``h1 = <w, x1>``, ``h2 = <w, x2>`` and output weight ``a > 0`` learns by cross-entropy::
 
     h1' = |x1|^2 a (f g12 + (1 - f) g1),      h2' = |x2|^2 a f g12,
     a' = f (h1 + h2) g12 + (1 - f) h1 g1,     g1 = sigmoid(-a h1),  g12 = sigmoid(-a (h1 + h2))
