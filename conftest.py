@@ -14,11 +14,16 @@ import jupytext
 import nbformat
 import nbval.plugin
 import pytest
+from hypothesis import settings
 
 ROOT = Path(__file__).parent
 RECORDED = ROOT / "tests" / "recorded"
 CHECK_TAG = "nbval-check-output"
 RECORDS: dict[str, dict[str, list]] = {}
+
+# The same examples in every run, and none fails because the machine is busy.
+settings.register_profile("book", derandomize=True, deadline=None)
+settings.load_profile("book")
 NOT_COMPARED = (
     "text/html",
     "text/latex",
