@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 from scipy.special import expit
 
+from lib.arguments import broadcast, numbers
 from lib.descent import gradient_descent
 from lib.losses import HINGE
 from lib.networks import TwoLayer
 from lib.theory import confidence_times, hinge
-from lib.theory.arguments import broadcast, numbers
 from lib.theory.roots import increasing_root
 
 STARTS = [  # h0, a0, norm: every quadrant, both sides of the failing diagonal, starts above 1

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
-from lib.theory.arguments import broadcast, numbers
+from lib.arguments import broadcast, numbers
 from lib.theory.hinge import time_to_margin
 from lib.theory.log_integral import log_integral
 from lib.theory.roots import increasing_root

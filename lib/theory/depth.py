@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from lib.theory.arguments import broadcast, numbers
+from lib.arguments import broadcast, numbers
 from lib.theory.roots import increasing_root
 
 _FAR = 40.0  # from here on 40 terms of the asymptotic series reach rounding

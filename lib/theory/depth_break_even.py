@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
-from lib.theory.arguments import broadcast, numbers
+from lib.arguments import broadcast, numbers
 from lib.theory.depth import clock, clock_rate
 from lib.theory.roots import increasing_root
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lib.theory.arguments import broadcast, numbers
+from lib.arguments import broadcast, numbers
 
 
 def _start(

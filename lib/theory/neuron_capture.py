@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.integrate import DOP853, solve_ivp
 
-from lib.theory.arguments import broadcast, numbers
+from lib.arguments import broadcast, numbers
 from lib.theory.shared_neuron import pair, velocity
 
 _EQUAL = (1.0, 1.0)

@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 from scipy.integrate import solve_ivp
 from scipy.special import expit
 
-from lib.theory.arguments import broadcast, numbers
+from lib.arguments import broadcast, numbers
 
 _RTOL = 1e-12
 _ONSET = 1e-7  # root of the logit at which an infinitesimal start is handed to the integrator

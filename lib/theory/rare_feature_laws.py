@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from lib.theory.arguments import broadcast, numbers
+from lib.arguments import broadcast, numbers
 
 
 def rare_confidence_bound(

@@ -21,7 +21,7 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import OptimizeResult
 from scipy.special import expit
 
-from lib.theory.arguments import numbers
+from lib.arguments import numbers
 
 _EQUAL = (1.0, 1.0)
 
