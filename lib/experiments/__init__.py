@@ -1,0 +1,1 @@
+"""The papers' experiments as pure functions of frozen configurations, and the command that runs them."""
