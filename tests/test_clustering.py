@@ -113,7 +113,7 @@ def test_the_critical_slope_is_where_the_early_field_loses_an_attractor(degrees)
 def test_bad_theory_arguments_are_refused():
     for call, message in (
         (lambda: clustering.sharp_factor(0.0, 2), "slope is 0"),
-        (lambda: two_sided_network(2, 2, -1.0, rng=np.random.default_rng(0)), "scale is -1"),
+        (lambda: two_sided_network(2, 2, -1.0, rng=np.random.default_rng(0)), "scale holds -1"),
         (lambda: clustering.sharp_factor(0.1, 0), "k is 0"),
         (lambda: clustering.flipping_network(0.1, 3, 0.0), "even"),
         (lambda: clustering.critical_slope(80.0), "degrees is 80"),
