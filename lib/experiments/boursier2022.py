@@ -1,0 +1,229 @@
+"""High-dimensional inputs that are almost orthogonal [boursier2022, App. A.2, Figs. 6 and 7]."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from lib.arguments import choice, number, whole
+from lib.experiments.registry import Experiment, register
+from lib.flow.spherical import spherical_descent
+from lib.losses import SQUARE
+
+
+@dataclass(frozen=True)
+class HighDimension:
+    """Sizes of the experiment; the defaults are the paper's.
+
+    ``step`` is that of gradient descent on the mean squared error ``2 L``, as in the published code, so that
+    an iteration is a flow time of ``2 step``.  ``stages`` are the iterations at which neurons are looked at,
+    ``points`` how many points the curves have after the start, ``pictured`` the seeds whose neurons are kept.
+    Raises ``ValueError`` for sizes or iterations that are not positive whole numbers and a scale or step that
+    is not positive.
+
+    Example:
+
+    >>> HighDimension(examples=8, dimension=24).iterations
+    200000
+    """
+
+    examples: int = 75
+    dimension: int = 150
+    neurons: int = 200
+    teacher: int = 6
+    scale: float = 1e-20
+    step: float = 1e-3
+    iterations: int = 200_000
+    stages: tuple[int, ...] = (0, 40_000, 80_000, 200_000)
+    points: int = 200
+    pictured: tuple[int, ...] = (4,)
+
+    def __post_init__(self) -> None:
+        for name in ("examples", "dimension", "neurons", "teacher", "iterations", "points"):
+            whole(name, getattr(self, name), 1)
+        for name in ("scale", "step"):
+            number(name, getattr(self, name), low=0)
+        for stage in self.stages:
+            if whole("stages", stage) > self.iterations:
+                raise ValueError(f"stages holds {stage}, allowed: up to iterations = {self.iterations}")
+
+
+def _draw(config: HighDimension, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Inputs (n, d), labels (n,), start (m, d) of unit scale and output signs (m,) of a seed.
+
+    The draws, and those that it makes and drops, are in the order of the published code, whose seed is 4.
+    """
+    generator = torch.Generator().manual_seed(seed)
+
+    def layer(outputs: int, inputs: int, deviation: float) -> torch.Tensor:
+        torch.empty(outputs, inputs).uniform_(generator=generator)  # the default that the code overwrites
+        return torch.empty(outputs, inputs).normal_(std=deviation, generator=generator)
+
+    hidden = layer(config.teacher, config.dimension, (config.teacher * config.dimension) ** -0.5)
+    output = layer(1, config.teacher, config.teacher**-0.5)
+    inputs = torch.randn(config.examples, config.dimension, generator=generator)
+    labels = torch.relu(inputs @ hidden.T) @ output[0]
+    start = layer(config.neurons, config.dimension, 1.0)
+    torch.empty(1, config.neurons).uniform_(generator=generator)
+    signs = 2 * torch.bernoulli(torch.full((1, config.neurons), 0.5), generator=generator)[0] - 1
+    x, y, w, s = (part.double().numpy() for part in (inputs, labels, start, signs))
+    return x, y, w, s
+
+
+class _Look(NamedTuple):
+    error: float
+    explained_by_two: float
+    v: np.ndarray
+    rho: np.ndarray
+
+
+def _explained(weights: np.ndarray) -> np.ndarray:
+    """The share of each principal component, largest first, without centring, as in the published code."""
+    variances = np.linalg.svd(weights, compute_uv=False) ** 2
+    return variances / variances.sum()
+
+
+def _first(curve: np.ndarray, level: float, iterations: np.ndarray) -> int | None:
+    """The first iteration at which a curve is below a level."""
+    below = np.flatnonzero(curve < level)
+    return int(iterations[below[0]]) if below.size else None
+
+
+def _one_seed(config: HighDimension, seed: int) -> dict:
+    """The metrics of one seed."""
+    x, y, start, signs = _draw(config, seed)
+    norms = np.linalg.norm(start, axis=1)
+    log_scale = np.log(config.scale) - np.log(config.neurons * config.dimension) / 2
+
+    def weights(v: np.ndarray, rho: np.ndarray) -> np.ndarray:
+        return np.exp(rho)[:, None] * v
+
+    def look(v: np.ndarray, rho: np.ndarray) -> _Look:
+        outputs = np.maximum(v @ x.T, 0).T @ (signs * np.exp(2 * rho))
+        # Relative to the largest, for weights of 1e-20 have squares of 1e-40 and a share all the same.
+        share = _explained(weights(v, rho - rho.max()))[:2].sum()
+        return _Look(float(np.mean((outputs - y) ** 2)), float(share), v, rho)
+
+    every = {round(k * config.iterations / config.points) for k in range(config.points + 1)}
+    run = spherical_descent(
+        start / norms[:, None],
+        np.log(norms) + log_scale,
+        signs,
+        x,
+        y,
+        SQUARE,
+        step=2 * config.step,
+        steps=config.iterations,
+        record=look,
+        record_at=np.array(sorted(every | set(config.stages))),
+    )
+    seen: dict[int, _Look] = dict(zip(run.steps.tolist(), run.recorded, strict=True))
+    iterations = np.array(sorted(every))
+    errors = np.array([seen[k].error for k in iterations.tolist()])
+    shares = np.array([seen[k].explained_by_two for k in iterations.tolist()])
+    forces = {sign: (y * (sign * y > 0)) @ x / config.examples for sign in (1, -1)}
+    sizes = {sign: float(np.linalg.norm(force)) for sign, force in forces.items()}
+    slower = min(sizes, key=lambda sign: sizes[sign])
+    saddle = float(np.mean(np.where(slower * y > 0, y, 0) ** 2))
+    active = start @ x.T > 0
+    unit = x / np.linalg.norm(x, axis=1)[:, None]
+    final = weights(run.directions, run.log_norms)
+    plane = np.linalg.svd(final, full_matrices=False)[2][:2]
+    metrics = {
+        "positive_labels": int((y > 0).sum()),
+        "forces": [sizes[1], sizes[-1]],
+        "neurons_active_on_a_whole_class": [
+            int((active[signs == sign][:, sign * y > 0].all(axis=1)).sum()) for sign in (1, -1)
+        ],
+        "largest_cosine": float(np.abs(unit @ unit.T - np.eye(len(x))).max()),
+        "iterations": iterations.tolist(),
+        "mean_squared_error": _rounded(errors),
+        "explained_by_two": _rounded(shares),
+        "saddle_level": saddle,
+        # Half way from the start to the saddle, and from there to zero.
+        "first_drop": _first(errors, (errors[0] + saddle) / 2, iterations),
+        "second_drop": _first(errors, saddle / 2, iterations),
+        "final_error": float(errors[-1]),
+        "final_explained": _rounded(_explained(final)[:10]),
+        "stages": [_stage(k, seen[k], signs, forces) for k in config.stages],
+    }
+    if seed in config.pictured:
+        metrics["pictures"] = [_picture(seen[k], plane) for k in config.stages]
+        metrics["output_signs"] = signs.astype(int).tolist()
+    return metrics
+
+
+def _stage(iteration: int, look: _Look, signs: np.ndarray, forces: dict[int, np.ndarray]) -> dict:
+    """Median cosine of the neurons of each output sign with the force of their class; their squared norms.
+
+    The cosine is ``None`` where a class or its neurons do not exist.
+    """
+    cosines: list[float | None] = []
+    for sign, force in forces.items():
+        along = look.v[signs == sign] @ (sign * force)
+        cosines.append(
+            float(np.median(along) / np.linalg.norm(force)) if force.any() and along.size else None
+        )
+    squares = [float(np.exp(2 * look.rho[signs == sign]).sum()) for sign in forces]
+    return {"iteration": iteration, "median_cosines": cosines, "squared_norms": squares}
+
+
+def _picture(look: _Look, plane: np.ndarray) -> dict:
+    """Angles and lengths of the neurons' projections on the plane of the two final components."""
+    flat = look.v @ plane.T
+    lengths = np.exp(look.rho) * np.linalg.norm(flat, axis=1)
+    return {"angles": _rounded(np.arctan2(flat[:, 1], flat[:, 0])), "lengths": _rounded(lengths)}
+
+
+def _rounded(values: np.ndarray, digits: int = 4) -> list[float]:
+    """The values with so many significant digits, for records that stay small."""
+    return [float(f"{value:.{digits - 1}e}") for value in values]
+
+
+def run_high_dimension(config: HighDimension, seeds: Sequence[int], device: str = "cpu") -> list[dict]:
+    """Train on data and from starts of the published code's draws, and return the metrics of each seed.
+
+    The steps are those of :func:`lib.flow.spherical.spherical_descent`, which keep balance and signs.  Errors
+    are mean squares, as the paper's figure shows them.  ``saddle_level`` is the mean square of the labels of
+    the class with the smaller force ``|D|``, the loss when the other class is fitted.  A drop that does not
+    come within the run is ``None``.  Raises ``ValueError`` for seeds that are no whole numbers from 0 on, and
+    for another device than "cpu", since the steps are NumPy's.
+
+    Example:
+
+    >>> config = HighDimension(examples=6, dimension=60, neurons=12, scale=1e-4, step=0.05, iterations=2000,
+    ...     stages=(0, 2000))
+    >>> [metrics] = run_high_dimension(config, [0])
+    >>> metrics["first_drop"] < metrics["second_drop"], metrics["final_error"] < 1e-6
+    (True, True)
+    """
+    choice("device", device, ("cpu",))
+    return [_one_seed(config, whole("seeds", seed)) for seed in seeds]
+
+
+register(
+    Experiment(
+        "boursier2022-figure-6",
+        "Two clusters of neurons on 75 almost orthogonal inputs: loss, saddle and principal components",
+        full=HighDimension(),
+        quick=HighDimension(
+            examples=15,
+            dimension=120,
+            neurons=40,
+            scale=1e-8,
+            step=0.05,
+            iterations=2000,
+            stages=(0, 400, 800, 2000),
+            pictured=(0,),
+        ),
+        run=run_high_dimension,
+        variants={
+            # The same time of the flow in steps fifty times as long.
+            "long-steps": HighDimension(step=0.05, iterations=4000, stages=(0, 800, 1600, 4000)),
+        },
+    )
+)
