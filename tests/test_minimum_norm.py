@@ -7,7 +7,7 @@ from scipy.optimize import linprog, minimize
 from lib.datasets import five_on_a_line, orthogonal_pair, orthonormal_inputs
 from lib.minimum_norm import largest_response, minimum_norm_interpolation
 from lib.networks import TwoLayer
-from lib.theory.plateaus import class_heights, minimum_squared_norm
+from lib.theory.orthogonal_data import class_heights, minimum_squared_norm
 
 
 @pytest.mark.parametrize("n", [2, 3, 5])

@@ -9,14 +9,9 @@ from lib.flow.balanced import gradient_flow
 from lib.flow.trajectory import gaussian_start, network
 from lib.losses import SQUARE
 from lib.theory.greedy import greedy_limit
-from lib.theory.plateaus import (
-    aligned_groups,
-    groups_probability,
-    largest_epsilon,
-    minimum_squared_norm,
-    two_plateaus,
-    width_needed,
-)
+from lib.theory.orthogonal_data import minimum_squared_norm
+from lib.theory.plateaus import aligned_groups, largest_epsilon, two_plateaus
+from lib.theory.start_probabilities import groups_probability, width_needed
 
 LABELS = np.array([1, 0.8, -0.7, -0.5, 0.6, -0.3])
 
@@ -96,7 +91,7 @@ def test_width_needed_is_the_least_one():
     for n in (1, 3, 6):
         m = width_needed(n, n, 0.95)
         assert groups_probability(n, n, m) >= 0.95 > groups_probability(n, n, m - 1)
-    with pytest.raises(ValueError, match=r"probability is 1\.5"):
+    with pytest.raises(ValueError, match=r"probability holds 1\.5"):
         width_needed(2, 2, 1.5)
 
 
@@ -144,7 +139,7 @@ def test_violated_hypotheses_are_named():
         two_plateaus(*start, x * np.array([1, 1, 1, 1, 2, 1])[:, None], LABELS)
     with pytest.raises(ValueError, match="Assumption 2"):
         two_plateaus(*start, x, LABELS * np.array([1, 0, 1, 1, 1, 1]))
-    with pytest.raises(ValueError, match="labels of one sign"):
+    with pytest.raises(ValueError, match="labels are of one sign"):
         two_plateaus(*start, x, np.abs(LABELS))
     few = tuple(part[:3] for part in start)
     with pytest.raises(ValueError, match="Assumption 3 fails: S_"):

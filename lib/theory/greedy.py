@@ -1,52 +1,97 @@
-"""The limit of small scales without the hypothesis on the width: labels are fitted greedily, group by
-group."""
+"""The limit of small scales without the hypothesis on the width: labels are fitted greedily, by groups."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from lib.theory.plateaus import check_orthogonal
+from lib.arguments import array, numbers
+from lib.arguments import signs as checked_signs
+from lib.theory.orthogonal_data import check_orthogonal, lengths, same_length
 
 
 @dataclass(frozen=True)
 class GreedyLimit:
     """What the flow does as the scale tends to 0, in units of ``ln(1/lambda)`` of time.
 
-    ``groups`` lists the sets of labels in the order in which they are fitted, each by one direction,
-    ``times`` when; ``squared_norm`` is the limit of ``|theta|^2`` and ``loss`` the limit of the mean loss.
+    ``groups`` lists the G sets of labels in the order in which they are fitted, each by one direction, and
+    ``times`` when.  The flow jumps from saddle to saddle: ``losses`` and ``squared_norms`` (G + 1,) are the
+    mean loss and ``|theta|^2`` at the start and after each group, ``curvatures`` (G + 1,) the least curvature
+    of the loss there over the directions that a neuron could take (0 only where all labels are fitted).
+    ``squared_norm`` and ``loss`` are the limits, after the last group.  ``margin`` is how far, in log-norm,
+    the nearest rival was from being first in some step: the flow follows the prediction when ``margin
+    ln(1/lambda)`` is large.
+
+    Example:
+
+    >>> limit = greedy_limit([[0.6, 0.8], [0.8, -0.6]], [1, 1], np.eye(2), [2.0, 1.0])
+    >>> limit.groups, limit.losses.round(12).tolist()
+    (((0, 1),), [1.25, 0.0])
     """
 
     groups: tuple[tuple[int, ...], ...]
     times: tuple[float, ...]
-    squared_norm: float
-    loss: float
+    losses: np.ndarray
+    squared_norms: np.ndarray
+    curvatures: np.ndarray
     margin: float
+
+    @property
+    def squared_norm(self) -> float:
+        return float(self.squared_norms[-1])
+
+    @property
+    def loss(self) -> float:
+        return float(self.losses[-1])
+
+    def loss_at(self, times: ArrayLike) -> np.ndarray:
+        """Return the limit of the loss at times of any shape, in units of ``ln(1/lambda)``: a staircase.
+
+        Raises ``ValueError`` for negative times.
+        """
+        steps = np.searchsorted(self.times, numbers("times", times, 0.0, ends="[)"), side="right")
+        return self.losses[steps]
 
 
 def greedy_limit(
-    directions: np.ndarray, signs: np.ndarray, inputs: np.ndarray, labels: np.ndarray
+    directions: ArrayLike, signs: ArrayLike, inputs: ArrayLike, labels: ArrayLike
 ) -> GreedyLimit:
     """Follow the greedy saddle-to-saddle process of a start ``directions`` (m, d), ``signs`` (m,).
 
     Neuron j can fit the labels of its sign on which it is active; of these let ``A_j`` be the ones not
     fitted yet. Its log-norm, in units of ``ln(1/lambda)``, starts at -1 and grows at the rate ``|y_A|/n``.
     The first neuron to reach 0 fits all of ``A_j`` at once, with squared norm ``|y_A|``; the others lose
-    these labels; and so on. Inputs (n, d) are orthonormal, labels (n,) not zero.  A heuristic, tested
-    against the flow; neurons that reach 0 together with different ``A_j`` are not covered.  Raises
-    ``ValueError`` for other data.
+    these labels; and so on. Inputs (n, d) are orthonormal, labels (n,) not zero; norms of directions do not
+    matter.  A heuristic, tested against the flow; neurons that reach 0 together with different ``A_j`` are
+    not covered.  Raises ``ValueError`` for other data.  Ours; [boursier2022, Sec. 3.2] conjectures one
+    saddle a kink.
+
+    Example:
+
+    >>> start = [[1, 0, 0], [1, 1, 0], [0, 0, 1]], [1, 1, -1]
+    >>> limit = greedy_limit(*start, np.eye(3), [3.0, 4.0, -1.0])
+    >>> limit.groups, [round(time, 12) for time in limit.times], limit.squared_norm
+    (((0, 1), (2,)), [0.6, 3.0], 12.0)
     """
-    check_orthogonal(inputs, unit=True)
-    if not np.all(labels):
-        raise ValueError(f"label {int(np.argmin(np.abs(labels)))} is zero, allowed: labels other than zero")
-    n = len(labels)
-    can_fit = (directions @ inputs.T > 0) & (np.sign(labels) == np.asarray(signs)[:, None])
-    log_norms, time = np.full(len(signs), -1.0), 0.0
+    x = check_orthogonal(inputs, unit=True)
+    y = array("labels", labels, ("n",))
+    if not np.all(y):
+        raise ValueError(f"labels holds 0 at {int(np.argmin(np.abs(y)))}, allowed: labels other than zero")
+    v, s = array("directions", directions, ("m", "d")), checked_signs("signs", signs, ("m",))
+    same_length(inputs=len(x), labels=len(y))
+    same_length(directions=len(v), signs=len(s))
+    same_length(**{"axis 1 of directions": v.shape[1], "axis 1 of inputs": x.shape[1]})
+    n = len(y)
+    can_fit = (v @ x.T > 0) & (np.sign(y) == s[:, None])
+    log_norms, time, margin = np.full(len(s), -1.0), 0.0, np.inf
     unfitted = np.ones(n, dtype=bool)
-    groups, times, margin = [], [], np.inf
+    groups: list[tuple[int, ...]] = []
+    times: list[float] = []
+    left = [unfitted.copy()]
     while (can_fit & unfitted).any():
-        rates = np.linalg.norm((can_fit & unfitted) * labels, axis=1) / n
+        rates = lengths((can_fit & unfitted) * y) / n
         waits = np.divide(-log_norms, rates, out=np.full(len(rates), np.inf), where=rates > 0)
         first = int(waits.argmin())
         log_norms, time = log_norms + rates * waits[first], time + waits[first]
@@ -56,7 +101,15 @@ def greedy_limit(
         groups.append(tuple(np.flatnonzero(group).tolist()))
         times.append(float(time))
         unfitted &= ~group
-    squared_norm = 2 * sum(float(np.linalg.norm(labels[list(group)])) for group in groups)
+        left.append(unfitted.copy())
+    remaining = np.array(left) * y
+    heights = [float(lengths(y[list(group)])) for group in groups]
+    by_sign = np.maximum(lengths(np.maximum(remaining, 0.0)), lengths(np.minimum(remaining, 0.0)))
     return GreedyLimit(
-        tuple(groups), tuple(times), squared_norm, float((labels[unfitted] ** 2).sum() / (2 * n)), margin
+        groups=tuple(groups),
+        times=tuple(times),
+        losses=lengths(remaining) ** 2 / (2 * n),
+        squared_norms=2 * np.cumsum([0.0, *heights]),
+        curvatures=0.0 - by_sign / n,
+        margin=margin,
     )

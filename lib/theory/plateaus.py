@@ -10,133 +10,162 @@ the exact alignment phase give their half-times and the limit in closed form.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit, logsumexp, softmax
+from numpy.typing import ArrayLike
+from scipy.special import expit, log_expit, logsumexp, softmax
 
-from lib.flow.alignment import alignment_phase
-from lib.flow.trajectory import checked_start
-
-
-class Pair(NamedTuple):
-    """One number (or array) for the positive labels and one for the negative ones."""
-
-    positive: float | np.ndarray
-    negative: float | np.ndarray
-
-
-def check_orthogonal(inputs: np.ndarray, *, unit: bool = False, rtol: float = 1e-9) -> None:
-    """Raise ``ValueError`` naming the hypothesis and the offending pair unless inputs are orthogonal.
-
-    ``unit`` asks for unit norms too [boursier2022, Assumption 1].
-    """
-    norms = np.linalg.norm(inputs, axis=1)
-    cosines = np.abs(inputs @ inputs.T / np.outer(norms, norms)) - np.eye(len(inputs))
-    if cosines.max() > rtol:
-        i, k = np.unravel_index(cosines.argmax(), cosines.shape)
-        raise ValueError(
-            f"Assumption 1 (orthogonal inputs) fails for inputs {i} and {k}: "
-            f"their cosine is {cosines[i, k]:.3g}"
-        )
-    if unit and np.abs(norms - 1).max() > rtol:
-        k = np.abs(norms - 1).argmax()
-        raise ValueError(f"Assumption 1 (inputs of norm 1) fails for input {k}: its norm is {norms[k]:.6g}")
-
-
-def check_labels(labels: np.ndarray) -> None:
-    """Raise ``ValueError`` unless no label is zero and both signs occur."""
-    if not np.all(labels):
-        raise ValueError(f"Assumption 2 (no label zero) fails for label {int(np.argmin(np.abs(labels)))}")
-    if not ((labels > 0).any() and (labels < 0).any()):
-        raise ValueError("labels of one sign only; the two plateaus need both signs")
-
-
-def class_directions(inputs: np.ndarray, labels: np.ndarray) -> Pair:
-    """Return ``D_+`` and ``D_-``, each (d,): the sums of ``y_k x_k / n`` over the labels of one sign."""
-    weighted = labels[:, None] * inputs / len(labels)
-    return Pair(weighted[labels > 0].sum(axis=0), weighted[labels < 0].sum(axis=0))
-
-
-def class_heights(inputs: np.ndarray, labels: np.ndarray) -> Pair:
-    """Return the norms of ``y_k/|x_k|`` over the positive and over the negative labels.
-
-    They are the squared norms that the two groups of a minimum-norm interpolator of orthogonal inputs have.
-    """
-    scaled = labels / np.linalg.norm(inputs, axis=1)
-    return Pair(float(np.linalg.norm(scaled[labels > 0])), float(np.linalg.norm(scaled[labels < 0])))
-
-
-def minimum_squared_norm(inputs: np.ndarray, labels: np.ndarray) -> float:
-    """Return the least ``|theta|^2`` of an interpolator of orthogonal inputs of any norms.
-
-    This is ``2 (|(y/R)_+| + |(y/R)_-|)`` with ``R_k = |x_k|``; for unit norms it is [boursier2022, Prop. 1].
-    Raises ``ValueError`` for inputs that are not orthogonal.
-    """
-    check_orthogonal(inputs)
-    return 2 * sum(class_heights(inputs, labels))
+from lib.arguments import array, numbers
+from lib.arguments import signs as checked_signs
+from lib.theory.orthogonal_alignment import orthogonal_alignment
+from lib.theory.orthogonal_data import (
+    Pair,
+    check_labels,
+    check_orthogonal,
+    class_directions,
+    class_heights,
+    lengths,
+    same_length,
+)
 
 
 @dataclass(frozen=True)
 class TwoPlateaus:
     """The limit of small scales: groups, rates, half-times, and what follows from them.
 
-    ``groups`` are the index arrays of ``S_+`` and ``S_-``; ``rates`` are ``|D_+|`` and ``|D_-|``;
-    ``heights`` the final squared norms of the groups; ``half_times`` the times at which half of each is
-    reached.  ``directions`` (m, d) and ``log_norms`` (m,) describe the limit theta*: neurons outside the
-    groups have log-norm -inf. ``idle_log_norms`` (m,) are the log-norms that the other neurons are left
-    with, to leading order.
+    ``n`` is the number of labels; ``groups`` are the index arrays of ``S_+`` and ``S_-``; ``rates`` are
+    ``|D_+|`` and ``|D_-|``; ``heights`` the final squared norms of the groups; ``half_times`` the times at
+    which half of each is reached.  ``directions`` (m, d), ``log_norms`` and output ``signs`` (m,) describe
+    the limit theta*: neurons outside the groups have log-norm -inf.  ``idle_log_norms`` (m,) are the
+    log-norms that the other neurons are left with, to leading order (-inf for the groups).  ``label_norms``
+    are ``|y_+|`` and ``|y_-|``.
+
+    Example:
+
+    >>> start = np.eye(2), [-50.0, -50.0], [1, -1]
+    >>> theory = two_plateaus(*start, np.eye(2), [2.0, -1.0])
+    >>> theory.heights, [round(time, 3) for time in theory.half_times]
+    (Pair(positive=2.0, negative=1.0), [50.347, 100.0])
+    >>> theory.loss([0.0, 75.0, 200.0]).round(3).tolist()
+    [1.25, 0.25, 0.0]
     """
 
     n: int
-    groups: Pair
-    rates: Pair
-    heights: Pair
-    half_times: Pair
+    groups: Pair[np.ndarray]
+    rates: Pair[float]
+    heights: Pair[float]
+    half_times: Pair[float]
     signs: np.ndarray
     directions: np.ndarray
     log_norms: np.ndarray
     idle_log_norms: np.ndarray
-    label_norms: Pair
+    label_norms: Pair[float]
 
-    def squared_norms(self, times: np.ndarray) -> Pair:
-        """Return ``u_+`` and ``u_-`` at times (k,): logistic functions of rate ``2 |D|``."""
-        return Pair(
-            *(
-                height * expit(2 * rate * (np.asarray(times) - half))
-                for height, rate, half in zip(self.heights, self.rates, self.half_times, strict=True)
-            )
+    def squared_norms(self, times: ArrayLike) -> Pair[np.ndarray]:
+        """Return ``u_+`` and ``u_-`` at times of any shape: logistic functions of rate ``2 |D|``.
+
+        Raises ``ValueError`` for times that are not finite.
+        """
+        times = numbers("times", times)
+        positive, negative = (
+            height * expit(2 * rate * (times - half))
+            for height, rate, half in zip(self.heights, self.rates, self.half_times, strict=True)
         )
+        return Pair(positive, negative)
 
-    def loss(self, times: np.ndarray) -> np.ndarray:
-        """Return ``sum_k (f(x_k) - y_k)^2 / (2n)`` at times (k,): two squared logistic functions."""
-        unfitted = (
-            (norm * expit(-2 * rate * (np.asarray(times) - half))) ** 2
+    def loss(self, times: ArrayLike) -> np.ndarray:
+        """Return ``sum_k (f(x_k) - y_k)^2 / (2n)`` at times of any shape: two squared logistic functions.
+
+        Raises ``ValueError`` for times that are not finite.
+        """
+        return np.exp(self.log_loss(times))
+
+    def log_loss(self, times: ArrayLike) -> np.ndarray:
+        """Return the logarithm of :meth:`loss`, also where the loss itself underflows."""
+        times = numbers("times", times)
+        logs = [
+            2 * (np.log(norm) + log_expit(-2 * rate * (times - half)))
             for norm, rate, half in zip(self.label_norms, self.rates, self.half_times, strict=True)
+        ]
+        return np.logaddexp(*logs) - np.log(2 * self.n)
+
+    def log_gap_times(self, log_gaps: ArrayLike) -> Pair[np.ndarray]:
+        """Return the times at which ``u_+`` and ``u_-`` lack ``exp(log_gaps)`` of their heights.
+
+        ``log_gaps`` has any shape and lies below the logarithms of both heights; the times t_2 and t_3 of
+        the phase lemmas have the gaps ``epsilon/5`` and ``epsilon/29`` times the logarithm of the scale.
+        Raises ``ValueError`` for larger gaps.  Source: [boursier2022, Eq. 17 and 23].
+        """
+        gaps = numbers("log_gaps", log_gaps, high=min(np.log(self.heights)))
+        positive, negative = (
+            half + (np.log(height) + np.log1p(-np.exp(gaps - np.log(height))) - gaps) / (2 * rate)
+            for height, rate, half in zip(self.heights, self.rates, self.half_times, strict=True)
         )
-        return sum(unfitted) / (2 * self.n)
+        return Pair(positive, negative)
 
     @property
     def idle_distance(self) -> float:
         """The distance of the flow's limit to theta*, to leading order: the norm of the other neurons."""
-        return float(np.sqrt(2) * np.exp(logsumexp(2 * self.idle_log_norms) / 2))
+        return float(np.exp(self.log_idle_distance))
+
+    @property
+    def log_idle_distance(self) -> float:
+        """The logarithm of :attr:`idle_distance`, -inf when all neurons are in the groups."""
+        return float((np.log(2) + logsumexp(2 * self.idle_log_norms)) / 2)
+
+
+def aligned_groups(
+    directions: ArrayLike, signs: ArrayLike, inputs: ArrayLike, labels: ArrayLike
+) -> Pair[np.ndarray]:
+    """Return the indices of ``S_+`` and of ``S_-``: neurons active on all labels of their own sign.
+
+    ``directions`` (m, d) of any norms, ``signs`` (m,) of +1 and -1, ``inputs`` (n, d), ``labels``
+    (n,) real.  Active means ``<w, x> > 0``; the paper admits 0, where a neuron never becomes active.
+    Raises ``ValueError`` for other shapes or signs.  Source: [boursier2022, Eq. 5-6].
+
+    Example:
+
+    >>> groups = aligned_groups([[1, 1], [1, -1], [-1, 1]], [1, 1, -1], np.eye(2), [2.0, -1.0])
+    >>> groups.positive.tolist(), groups.negative.tolist()
+    ([0, 1], [2])
+    """
+    x, y = array("inputs", inputs, ("n", "d")), array("labels", labels, ("n",))
+    v, s = array("directions", directions, ("m", "d")), checked_signs("signs", signs, ("m",))
+    same_length(inputs=len(x), labels=len(y))
+    same_length(directions=len(v), signs=len(s))
+    same_length(**{"axis 1 of directions": v.shape[1], "axis 1 of inputs": x.shape[1]})
+    seen = v @ x.T > 0
+    positive, negative = (np.flatnonzero((s == sign) & seen[:, sign * y > 0].all(axis=1)) for sign in (1, -1))
+    return Pair(positive, negative)
 
 
 def two_plateaus(
-    directions: np.ndarray, log_norms: np.ndarray, signs: np.ndarray, inputs: np.ndarray, labels: np.ndarray
+    directions: ArrayLike, log_norms: ArrayLike, signs: ArrayLike, inputs: ArrayLike, labels: ArrayLike
 ) -> TwoPlateaus:
     """Predict the whole flow of a balanced start of small scale on orthogonal inputs, mean square loss.
 
-    ``directions`` (m, d), ``log_norms`` (m,), ``signs`` (m,), ``inputs`` (n, d), ``labels`` (n,).  Norms
-    may differ between the classes, not within one.  Raises ``ValueError`` naming the hypothesis that the
-    data or the start violate: orthogonal inputs, equal norms in a class, labels of both signs, non-empty
-    ``S_+`` and ``S_-``. Sources: [boursier2022, Eq. 20, 28, Lemma 12]; half-times, shares and idle norms
-    are ours.
+    ``directions`` (m, d) are unit vectors, ``log_norms`` (m,) natural logarithms of the norms ``|w_j|``,
+    of any size, ``signs`` (m,) those of ``a_j = s_j |w_j|``, ``inputs`` (n, d), ``labels`` (n,).  Norms
+    of inputs may differ between the classes, not within one.  The error vanishes with the scale, like
+    :attr:`lib.theory.plateaus.TwoPlateaus.idle_distance`.  Raises ``ValueError`` naming the hypothesis
+    that the data or the start violate: orthogonal inputs, equal norms in a class, labels of both signs,
+    non-empty ``S_+`` and ``S_-``. Sources: [boursier2022, Eq. 20, 28, Lemma 12]; half-times, shares and
+    idle norms are ours.
+
+    Example:
+
+    >>> start = [[0.8, 0.6], [0.6, 0.8], [0.0, 1.0]], [-1e4, -1e4, -1e4], [1, -1, -1]
+    >>> theory = two_plateaus(*start, np.eye(2), [1.0, -1.0])
+    >>> [round(half, 2) for half in theory.half_times], theory.idle_log_norms
+    ([20000.37, 19999.48], array([-inf, -inf, -inf]))
     """
-    v, rho, s, x, y = checked_start(directions, log_norms, signs, inputs, labels, "mean")
-    check_orthogonal(x)
-    check_labels(y)
-    norms = np.linalg.norm(x, axis=1)
+    x, y = check_orthogonal(inputs), check_labels(labels)
+    same_length(inputs=len(x), labels=len(y))
+    phase = orthogonal_alignment(directions, signs, x, y / len(y))
+    groups = aligned_groups(directions, signs, x, y)
+    s, rho = checked_signs("signs", signs, ("m",)), array("log_norms", log_norms, ("m",))
+    same_length(signs=len(s), log_norms=len(rho))
+    norms = lengths(x)
     for sign in (1, -1):
         inside = np.flatnonzero(sign * y > 0)
         if np.ptp(norms[inside]) > 1e-9 * norms[inside].max():
@@ -145,78 +174,49 @@ def two_plateaus(
                 f"equal norms within a class fail for inputs {low} and {high}: the neurons turn while "
                 "they grow, and the logistic form is lost"
             )
-    groups = aligned_groups(v, s, x, y)
     for group, name in zip(groups, ("S_+", "S_-"), strict=True):
         if not group.size:
             raise ValueError(f"Assumption 3 fails: {name} is empty at this start; use greedy_limit")
-    rates = Pair(*(float(np.linalg.norm(D)) for D in class_directions(x, y)))
+    vectors = class_directions(x, y)
+    rates = Pair(float(lengths(vectors.positive)), float(lengths(vectors.negative)))
     heights = class_heights(x, y)
-    omega, kappa = alignment_phase(v, s, x, y / len(y)).asymptotics
-    offsets = rho + kappa
-    half_times = Pair(
-        *(
-            float((np.log(height) - logsumexp(2 * offsets[group])) / (2 * rate))
-            for height, rate, group in zip(heights, rates, groups, strict=True)
-        )
+    offsets = rho + phase.offsets
+    positive, negative = (
+        float((np.log(height) - logsumexp(2 * offsets[group])) / (2 * rate))
+        for height, rate, group in zip(heights, rates, groups, strict=True)
     )
-    limit_directions, limit_log_norms = np.zeros_like(v), np.full(len(s), -np.inf)
-    idle = offsets + omega * np.where(s > 0, *half_times)
-    for sign, group, height, D in zip((1, -1), groups, heights, class_directions(x, y), strict=True):
-        limit_directions[group] = sign * D / np.linalg.norm(D)
+    limit_directions, limit_log_norms = np.zeros((len(s), x.shape[1])), np.full(len(s), -np.inf)
+    idle = offsets + phase.rates * np.where(s > 0, positive, negative)
+    for sign, group, height, vector in zip((1, -1), groups, heights, vectors, strict=True):
+        limit_directions[group] = sign * vector / lengths(vector)
         limit_log_norms[group] = (np.log(height) + np.log(softmax(2 * offsets[group]))) / 2
         idle[group] = -np.inf
-    label_norms = Pair(float(np.linalg.norm(y[y > 0])), float(np.linalg.norm(y[y < 0])))
+    label_norms = Pair(float(lengths(y[y > 0])), float(lengths(y[y < 0])))
+    halves = Pair(positive, negative)
     return TwoPlateaus(
-        len(y), groups, rates, heights, half_times, s, limit_directions, limit_log_norms, idle, label_norms
+        len(y), groups, rates, heights, halves, s, limit_directions, limit_log_norms, idle, label_norms
     )
 
 
-def aligned_groups(directions: np.ndarray, signs: np.ndarray, inputs: np.ndarray, labels: np.ndarray) -> Pair:
-    """Return the indices of ``S_+`` and of ``S_-`` [boursier2022, Eq. 5-6]."""
-    seen = directions @ inputs.T >= 0
-    return Pair(
-        *(np.flatnonzero((signs == sign) & seen[:, sign * labels > 0].all(axis=1)) for sign in (1, -1))
-    )
-
-
-def groups_probability(n_positive: int, n_negative: int, m: int) -> float:
-    """Return the probability that a Gaussian start of width m leaves neither ``S_+`` nor ``S_-`` empty.
-
-    For orthonormal inputs a neuron is in ``S_+`` with probability ``2^-(n_+ + 1)``, independently of the
-    others.
-    """
-    p, q = 2.0 ** -(n_positive + 1), 2.0 ** -(n_negative + 1)
-    return 1 - (1 - p) ** m - (1 - q) ** m + (1 - p - q) ** m
-
-
-def width_needed(n_positive: int, n_negative: int, probability: float) -> int:
-    """Return the least width at which :func:`groups_probability` reaches ``probability`` (below 1)."""
-    if not 0 < probability < 1:
-        raise ValueError(f"probability is {probability}, allowed: between 0 and 1")
-    high = 1
-    while groups_probability(n_positive, n_negative, high) < probability:
-        high *= 2
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        enough = groups_probability(n_positive, n_negative, middle) >= probability
-        low, high = (low, middle) if enough else (middle, high)
-    return high
-
-
-def largest_epsilon(labels: np.ndarray, *, as_printed: bool = False) -> float:
+def largest_epsilon(labels: ArrayLike, *, as_printed: bool = False) -> float:
     """Return the largest epsilon that the phase lemmas admit for orthonormal inputs with these labels (n,).
 
     It satisfies ``(1 + 3 eps) max(1 - alpha, 1/r) <= 1 - eps`` and ``(1 + 3 r eps) (1 - beta) <= 1 - eps``,
-    with ``r = |y_+|/|y_-|`` after exchanging the classes if needed and ``alpha = min y_k^2 / (2 |y_+|^2)``.
+    with ``r = |y_+|/|y_-|`` after exchanging the classes if needed, ``alpha = min y_k^2 / (2 |y_+|^2)`` over
+    the larger class and beta likewise over the other.  It is 0 for ``r = 1``, where no epsilon is admitted.
     ``as_printed`` divides by ``|D_+|^2`` instead of ``n^2 |D_+|^2``, as [boursier2022, App. B.2] does by
-    mistake.
+    mistake.  Raises ``ValueError`` for labels of one sign, or zero.
+
+    Example:
+
+    >>> round(largest_epsilon([1.2, 1.1, -0.8, -0.75]), 6)
+    0.053013
     """
-    y = np.asarray(labels, dtype=float)
-    check_labels(y)
-    large, small = sorted((y[y > 0], y[y < 0]), key=np.linalg.norm, reverse=True)
-    r = np.linalg.norm(large) / np.linalg.norm(small)
+    y = check_labels(labels)
+    y = y / np.abs(y).max()
+    large, small = sorted((y[y > 0], y[y < 0]), key=lengths, reverse=True)
+    ratio = lengths(small) / lengths(large)
     factor = len(y) ** 2 if as_printed else 1
-    alpha, beta = (factor * (part**2).min() / (2 * (part**2).sum()) for part in (large, small))
-    slower, others = max(1 - alpha, 1 / r), 1 - beta
-    return float(min((1 - slower) / (1 + 3 * slower), (1 - others) / (1 + 3 * r * max(others, 0.0))))
+    alpha, beta = (factor * (np.abs(part).min() / lengths(part)) ** 2 / 2 for part in (large, small))
+    slower, others = max(1 - alpha, ratio), 1 - beta
+    return float(min((1 - slower) / (1 + 3 * slower), (1 - others) / (1 + 3 * max(others, 0.0) / ratio)))

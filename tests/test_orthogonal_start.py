@@ -1,0 +1,363 @@
+"""Closed forms on orthogonal inputs: alignment, starts, interpolators, phases, convergence."""
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.integrate import solve_ivp
+
+from lib.datasets import orthonormal_inputs
+from lib.flow.alignment import alignment_phase
+from lib.networks import TwoLayer
+from lib.theory import local_convergence as convergence
+from lib.theory import orthogonal_data as data
+from lib.theory import plateau_phases as phases
+from lib.theory import start_probabilities as starts
+from lib.theory.greedy import greedy_limit
+from lib.theory.orthogonal_alignment import orthogonal_alignment
+from lib.theory.plateaus import largest_epsilon, two_plateaus
+
+LABELS = np.array([1.2, 1.1, -0.8, -0.75])
+
+
+def start(seed, m=60, n=6, d=8):
+    rng = np.random.default_rng(seed)
+    inputs = orthonormal_inputs(n, d, rng=rng) * rng.uniform(0.5, 2, n)[:, None]
+    directions = rng.standard_normal((m, d))
+    directions /= np.linalg.norm(directions, axis=1)[:, None]
+    return directions, rng.choice([-1.0, 1.0], m), inputs, rng.standard_normal(n)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_alignment_agrees_with_the_event_driven_phase(seed):
+    directions, signs, inputs, forces = start(seed)
+    phase = orthogonal_alignment(directions, signs, inputs, forces)
+    other = alignment_phase(directions, signs, inputs, forces)
+    times = np.full(phase.times.shape, np.inf)
+    for event in other.events:
+        times[event.neuron, event.datum] = event.time
+    rates, offsets = other.asymptotics
+    # Both are exact; the tolerance is some hundred roundings of numbers of order 1 to 10.
+    np.testing.assert_allclose(phase.times, times, rtol=1e-12)
+    np.testing.assert_allclose(phase.rates, rates, rtol=1e-13)
+    np.testing.assert_allclose(phase.offsets, offsets, rtol=1e-12, atol=1e-13)
+    assert (phase.active == other.patterns).all()
+    late = np.array([phase.last.max() + 0.5])
+    final = np.where(phase.active, signs[:, None] * forces, 0) @ inputs
+    alive = phase.rates > 0
+    final = final[alive] / np.linalg.norm(final[alive], axis=1)[:, None]
+    apart = ((other.at(late)[0][0, alive] - final) ** 2).sum(axis=1) / 2
+    np.testing.assert_allclose(np.exp(phase.log_misalignment(late)[0, alive]), apart, rtol=1e-10, atol=1e-14)
+
+
+def test_alignment_against_mpmath_with_many_losses():
+    """The time is the integral of ``1/|w|`` over the path length S, by quadrature at 40 digits."""
+    directions, signs, inputs, forces = start(7, m=6)
+    phase = orthogonal_alignment(directions, signs, inputs, forces)
+    norms = np.linalg.norm(inputs, axis=1)
+    with mpmath.workdps(40):
+        for j in range(len(signs)):
+            place = [mpmath.fsum(map(mpmath.mpf, directions[j] * inputs[k])) / norms[k] for k in range(6)]
+            push = [
+                mpmath.mpf(signs[j] * forces[k] * norms[k]) if place[k] > 0 else mpmath.mpf(0)
+                for k in range(6)
+            ]
+            rest = 1 - mpmath.fsum(u**2 for u in place)
+            ends = {k: -place[k] / push[k] for k in range(6) if push[k] < 0}
+
+            def speed(s, place=place, push=push, rest=rest, ends=ends):
+                coordinates = (0 if k in ends and s >= ends[k] else place[k] + push[k] * s for k in range(6))
+                return 1 / mpmath.sqrt(rest + mpmath.fsum(u**2 for u in coordinates))
+
+            knots = [mpmath.mpf(0), *sorted(ends.values())]
+            for k, end in ends.items():
+                time = mpmath.quad(speed, [knot for knot in knots if knot <= end])
+                # Float inputs: their dot products carry 1e-16.
+                assert abs(phase.times[j, k] / time - 1) < 1e-12
+
+
+def test_misalignment_below_the_smallest_float():
+    phase = orthogonal_alignment([[0.6, 0.8], [1.0, 0.0], [0.0, 1.0]], [1, 1, -1], np.eye(2), [1.0, 0.5])
+    logs = phase.log_misalignment([0.0, 1e4])
+    rate = np.hypot(1.0, 0.5)
+    cosine = (0.6 + 0.4) / rate
+    assert logs[0, 0] == pytest.approx(np.log(1 - cosine), rel=1e-13)
+    # c/|w| = tanh(rate t + artanh c0), so 1 - cos tends to 2 exp(-2 (rate t + artanh c0)).
+    assert logs[1, 0] == pytest.approx(np.log(2) - 2 * (1e4 * rate + np.arctanh(cosine)), rel=1e-14)
+    assert logs[1, 1] == -np.inf and phase.offsets[1] == 0
+    # Exactly opposite to its force: it shrinks for ever and loses nothing.
+    assert phase.rates[2] == -0.5 and logs[1, 2] == np.log(2) and np.isinf(phase.times[2]).all()
+    with pytest.raises(ValueError, match="times holds -1"):
+        phase.log_misalignment([-1.0])
+
+
+def test_misalignment_is_unknown_before_the_last_loss():
+    phase = orthogonal_alignment([[0.6, 0.8]], [1], np.eye(2), [1.0, -1.0])
+    assert np.isnan(phase.log_misalignment([phase.last[0] * 0.99])).all()
+
+
+def test_sharp_exponents_are_those_of_the_exact_phase():
+    rng = np.random.default_rng(0)
+    directions = rng.standard_normal((400, 4))
+    directions /= np.linalg.norm(directions, axis=1)[:, None]
+    signs = rng.choice([-1.0, 1.0], 400)
+    epsilon, log_scale = 0.05, -800 * np.log(10)
+    theory = two_plateaus(directions, np.full(400, log_scale), signs, np.eye(4), LABELS)
+    phase = orthogonal_alignment(directions, signs, np.eye(4), LABELS / 4)
+    times, bounds = (call(LABELS, epsilon, log_scale) for call in (phases.phase_times, phases.lemma_bounds))
+    sharp = phases.sharp_exponents(LABELS, epsilon)
+    logs = phase.log_misalignment([times.first_aligned, times.aligned])
+    # The worst neuron's start contributes O(1) to logarithms of 80 and more.
+    slack = 12 / (epsilon * -log_scale)
+    for found, exponent in (
+        (logs[0, theory.groups.positive].max(), sharp.misalignment_first),
+        (logs[1, theory.groups.positive].max(), sharp.misalignment_first_at_t1),
+        (logs[1, theory.groups.negative].max(), sharp.misalignment_last),
+    ):
+        assert found < bounds.misalignment
+        assert found / log_scale == pytest.approx(exponent, rel=slack)
+    idle = theory.idle_log_norms / log_scale
+    assert idle[signs > 0].min() == pytest.approx(sharp.idle_first, abs=0.01)
+    assert idle[signs < 0].min() == pytest.approx(sharp.idle_last, abs=0.01)
+    assert theory.log_idle_distance / log_scale == pytest.approx(sharp.distance, abs=0.01)
+    gaps = theory.log_gap_times(bounds.gap_t2), theory.log_gap_times(bounds.gap_t3)
+    assert gaps[0].positive < times.first_fitted and gaps[1].negative < times.last_fitted
+    assert gaps[0].positive == pytest.approx(times.sharp_t2, rel=0.01)
+    assert gaps[1].negative == pytest.approx(times.sharp_t3, rel=0.01)
+    assert epsilon <= largest_epsilon(LABELS)
+
+
+def test_gap_times_invert_the_logistic_functions():
+    theory = two_plateaus([[0.6, 0.8], [1.0, 0.0]], [-9.0, -9.0], [-1, 1], np.eye(2), [2.0, -1.0])
+    logs = np.array([-3.0, -0.5, -1e-3])
+    times = theory.log_gap_times(logs)
+    np.testing.assert_allclose(
+        theory.heights.positive - theory.squared_norms(times.positive).positive, np.exp(logs)
+    )
+    np.testing.assert_allclose(
+        theory.heights.negative - theory.squared_norms(times.negative).negative, np.exp(logs)
+    )
+    with pytest.raises(ValueError, match=r"log_gaps holds 0\.1"):
+        theory.log_gap_times(0.1)
+    assert theory.log_loss(1e6) < -1e6 and theory.loss(1e6) == 0
+
+
+@pytest.mark.parametrize(
+    ("plus", "minus", "m"), [(10, 7, 2), (40, 30, 3), (3, 3, 1000), (1, 1, 5), (60, 60, 2), (1, 300, 7)]
+)
+def test_probability_of_the_groups_at_60_digits(plus, minus, m):
+    with mpmath.workdps(60 + plus + minus):
+        p, q = mpmath.mpf(2) ** -(plus + 1), mpmath.mpf(2) ** -(minus + 1)
+        exact = 1 - (1 - p) ** m - (1 - q) ** m + (1 - p - q) ** m
+        assert abs(starts.groups_probability(plus, minus, m) / exact - 1) < 1e-12
+    assert starts.groups_probability(plus, minus, 1) == 0
+
+
+@given(st.integers(1, 9), st.integers(1, 9), st.integers(1, 12))
+def test_coverage_counts_its_complement(plus, minus, m):
+    """By inclusion and exclusion over sets of missed labels."""
+    exact = sum(
+        (-1) ** (i + j)
+        * float(mpmath.binomial(plus, i) * mpmath.binomial(minus, j))
+        * (0.5 * (2.0**-i + 2.0**-j)) ** m
+        for i in range(plus + 1)
+        for j in range(minus + 1)
+    )
+    # The alternating sum of 2^(plus + minus) terms loses digits; the function under test adds positive ones.
+    assert starts.coverage_probability(plus, minus, m) == pytest.approx(
+        exact, abs=2.0 ** (plus + minus) * 1e-14
+    )
+
+
+def test_widths_are_the_least_ones():
+    for width, probability in (
+        (starts.width_needed, starts.groups_probability),
+        (starts.coverage_width, starts.coverage_probability),
+    ):
+        m = width(5, 3, 0.9)
+        assert probability(5, 3, m) >= 0.9 > probability(5, 3, m - 1)
+
+
+def test_seen_probability():
+    angle = 0.3
+    pair = [[1.0, 0.0, 0.0], [2 * np.cos(angle), 2 * np.sin(angle), 0.0]]
+    assert starts.seen_probability(pair) == pytest.approx((np.pi + angle) / (2 * np.pi), rel=1e-14)
+    assert starts.seen_probability(np.eye(3)) == pytest.approx(7 / 8, rel=1e-15)
+    opposite = [[1.0, 0.0], [-1.0, 0.0]]
+    assert starts.seen_probability(opposite) == 1.0
+    rng = np.random.default_rng(0)
+    three = rng.standard_normal((3, 4))
+    draws = 40_000
+    seen = (rng.standard_normal((draws, 4)) @ three.T > 0).any(axis=1).mean()
+    assert abs(seen - starts.seen_probability(three)) < 4 * np.sqrt(0.25 / draws)
+
+
+def problem(seed, n=5):
+    rng = np.random.default_rng(seed)
+    inputs = orthonormal_inputs(n, n + 2, rng=rng) * rng.uniform(0.5, 2, n)[:, None]
+    return inputs, rng.uniform(0.5, 1.5, n) * np.where(np.arange(n) % 2, 1, -1)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_minimum_norm_network_interpolates_at_the_least_norm(seed):
+    inputs, labels = problem(seed)
+    net = data.minimum_norm_network(inputs, labels)
+    np.testing.assert_allclose(net(inputs), labels, rtol=1e-13)
+    squared = data.minimum_squared_norm(inputs, labels)
+    assert (net.w**2).sum() + (net.a**2).sum() == pytest.approx(squared, rel=1e-14)
+    # Its multipliers prove the value: they reproduce it, and no unit vector responds with more than 1.
+    duals = data.minimum_norm_multipliers(inputs, labels)
+    assert 2 * duals @ labels == pytest.approx(squared, rel=1e-14)
+    units = np.random.default_rng(0).standard_normal((20_000, 7))
+    units /= np.linalg.norm(units, axis=1)[:, None]
+    assert np.abs(np.maximum(units @ inputs.T, 0) @ duals).max() <= 1
+
+
+def test_norms_of_any_size():
+    inputs, labels = problem(0)
+    value = data.minimum_squared_norm(inputs, labels)
+    for power in (-200, 200):
+        scale = 10.0**power
+        assert data.minimum_squared_norm(scale * inputs, scale * labels) == pytest.approx(value, rel=1e-13)
+        heights = data.class_heights(inputs, scale * labels)
+        assert 2 * sum(heights) == pytest.approx(scale * value, rel=1e-13)
+
+
+def test_neurons_turn_only_where_norms_differ():
+    inputs, labels = problem(1)
+    angles = data.turning_angles(inputs, labels)
+    directions = data.class_directions(inputs, labels)
+    net = data.minimum_norm_network(inputs, labels)
+    for angle, aligned, final, sign in zip(angles, directions, net.w, (1, -1), strict=True):
+        cosine = sign * aligned @ final / np.linalg.norm(aligned) / np.linalg.norm(final)
+        assert angle == pytest.approx(np.arccos(cosine), rel=1e-10)
+    equal = data.turning_angles(inputs / np.linalg.norm(inputs, axis=1)[:, None], labels)
+    assert max(equal) < 1e-15
+
+
+def test_one_leaky_cluster_fits_all_labels():
+    slope = 0.3
+    w = np.where(LABELS > 0, LABELS, LABELS / slope)
+    net = TwoLayer(w[None] / np.sqrt(np.linalg.norm(w)), [np.sqrt(np.linalg.norm(w))], slope)
+    np.testing.assert_allclose(net(np.eye(4)), LABELS, rtol=1e-14)
+    squared = (net.w**2).sum() + (net.a**2).sum()
+    assert data.single_cluster_squared_norm(LABELS, slope) == pytest.approx(squared, rel=1e-14)
+    assert data.single_cluster_squared_norm(-LABELS, slope) == pytest.approx(squared, rel=1e-14)
+
+
+def off_the_boundaries(net, inputs, labels):
+    """Turn the two neurons a little away from the inputs of the other class, which they touch."""
+    others = [inputs[labels < 0].sum(axis=0), inputs[labels > 0].sum(axis=0)]
+    return TwoLayer(net.w - 1e-13 * np.array(others), net.a)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_tangent_eigenvalues_are_those_of_the_jacobian(seed):
+    inputs, labels = problem(seed)
+    net = off_the_boundaries(data.minimum_norm_network(inputs, labels), inputs, labels)
+    rows = [
+        np.concatenate([part.ravel() for part in net.gradients(inputs, unit)]) for unit in np.eye(len(labels))
+    ]
+    expected = np.linalg.eigvalsh(np.array(rows) @ np.array(rows).T) / len(labels)
+    np.testing.assert_allclose(convergence.tangent_eigenvalues(inputs, labels), expected, rtol=1e-11)
+
+
+def test_the_loss_decays_at_the_tangent_rate():
+    """From a perturbed interpolator along the residual of the slowest mode, by plain integration."""
+    inputs, n = np.eye(4), 4
+    net = data.minimum_norm_network(inputs, LABELS)
+    shape = net.w.shape
+    rng = np.random.default_rng(0)
+    w = net.w + 1e-4 * np.where(net.w > 0, rng.standard_normal(shape), -1.0)
+    state = np.concatenate([w.ravel(), net.a + 1e-4 * rng.standard_normal(2)])
+
+    def velocity(_, theta):
+        moved = TwoLayer(theta[: net.w.size].reshape(shape), theta[net.w.size :])
+        in_w, in_a = moved.gradients(inputs, (moved(inputs) - LABELS) / n)
+        return -np.concatenate([in_w.ravel(), in_a])
+
+    run = solve_ivp(velocity, (0, 32), state, t_eval=[28, 32], rtol=1e-12, atol=1e-15)
+    logs = []
+    for theta in run.y.T:
+        moved = TwoLayer(theta[: net.w.size].reshape(shape), theta[net.w.size :])
+        logs.append(np.log(((moved(inputs) - LABELS) ** 2).sum()))
+    rate = 2 * convergence.tangent_eigenvalues(inputs, LABELS)[0]
+    # The next mode is still there with a share of exp(-0.27 * 28); rates are perturbed by 1e-4.
+    assert (logs[0] - logs[1]) / 4 == pytest.approx(rate, rel=5e-3)
+    assert convergence.local_gradient_constant(inputs, LABELS) == rate
+
+
+@given(st.integers(0, 10_000))
+def test_the_repaired_gradient_inequality_holds(seed):
+    rng = np.random.default_rng(seed)
+    w = rng.standard_normal((8, 5)) * rng.uniform(0, 2, 8)[:, None]
+    net = TwoLayer(w, rng.choice([-1, 1], 8) * np.linalg.norm(w, axis=1))
+    ratio, bound = convergence.gradient_inequality(net, np.eye(5), [1.0, -0.7, 0.4, -0.2, 0.9])
+    assert ratio >= bound * (1 - 1e-12)
+
+
+def test_the_gradient_inequality_is_sharp_but_for_its_hypotheses():
+    labels = np.array([1.0, 1.0, -1.0, -1.0])
+    net = TwoLayer([[0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]], [np.sqrt(0.5), -np.sqrt(0.5)])
+    moved = TwoLayer(net.w * [1.01, 0.99, 1.0, 1.0], net.a)
+    with pytest.raises(ValueError, match="network is not balanced"):
+        convergence.gradient_inequality(moved, np.eye(4), labels)
+    ratio, bound = convergence.gradient_inequality(net, np.eye(4), np.array([1.0, -0.0 + 0.2, -0.6, -0.6]))
+    assert bound <= ratio < 4 * bound
+    interpolator = data.minimum_norm_network(np.eye(4), labels)
+    with pytest.raises(ValueError, match="fits the labels exactly"):
+        convergence.gradient_inequality(interpolator, np.eye(4), interpolator(np.eye(4)))
+
+
+@given(st.floats(0.01, 5), st.floats(0, 5), st.floats(0, 5), st.floats(0, 5), st.floats(0, 3))
+def test_the_integral_inequality_at_40_digits(a, b, c, f0, t):
+    found = convergence.integral_inequality_solution(t, f0, a, b, c)
+    with mpmath.workdps(40):
+        a, b, c, f0, t = map(mpmath.mpf, (a, b, c, f0, t))
+        gap = mpmath.sqrt(a**2 + 4 * b)
+        up, down = (gap - a) / 2, (-gap - a) / 2
+        first = (c - a * f0 - down * f0) / gap
+        exact = first * mpmath.exp(up * t) + (f0 - first) * mpmath.exp(down * t)
+        bound = (f0 + c / a) * mpmath.exp(b * t / a)
+    assert abs(found - exact) <= 1e-13 * exact + 1e-300
+    assert exact <= bound * (1 + mpmath.mpf(10) ** -30)
+
+
+def test_the_printed_integral_bound_is_exceeded():
+    late = convergence.integral_inequality_solution(50.0, 0.0, 0.1, 1e-6, 10.0)
+    assert late > convergence.integral_inequality_bound(50.0, 0.0, 0.1, 1e-6, 10.0, as_printed=True)
+    assert late < convergence.integral_inequality_bound(50.0, 0.0, 0.1, 1e-6, 10.0)
+
+
+def test_the_saddle_is_strict_with_the_curvature_stated():
+    n, size = 4, 1e-4
+    net = data.minimum_norm_network(np.eye(4), np.maximum(LABELS, 0.0))
+
+    def loss(t):
+        down = data.class_directions(np.eye(4), LABELS).negative
+        step = -t * down / np.linalg.norm(down) / np.sqrt(2)
+        moved = TwoLayer(np.vstack([net.w, step]), np.append(net.a, -t / np.sqrt(2)))
+        return ((moved(np.eye(4)) - LABELS) ** 2).sum() / (2 * n)
+
+    assert loss(0.0) == pytest.approx(float(phases.saddle_loss(LABELS)), rel=1e-14)
+    # A fourth-order term of the loss: error size^2.
+    curvature = 2 * (loss(size) - loss(0.0)) / size**2
+    assert curvature == pytest.approx(phases.saddle_curvature(LABELS), abs=1e-6)
+    limit = greedy_limit(np.array([[1, 1, 0, 0], [0, 0, 1, 1]]), [1, -1], np.eye(4), LABELS)
+    assert limit.losses[1] == pytest.approx(float(phases.saddle_loss(LABELS)), rel=1e-14)
+    assert limit.curvatures[1] == pytest.approx(phases.saddle_curvature(LABELS), rel=1e-14)
+    assert limit.curvatures[-1] == 0
+    np.testing.assert_array_equal(limit.loss_at([0.0, limit.times[0], 1e9]), limit.losses[[0, 1, 2]])
+
+
+def test_the_lemmas_of_the_phases_are_ordered():
+    logs = -np.array([1e3, 1e5])
+    times = phases.phase_times(LABELS, 0.05, logs)
+    assert (times.first_aligned < times.aligned).all() and (times.departure < times.last_fitted).all()
+    bounds = phases.lemma_bounds(LABELS, 0.05, logs, largest=3.0, least=0.2)
+    assert (bounds.least_norm_first < bounds.norms_first_aligned).all()
+    assert (bounds.gap_t2 < bounds.gap_t3).all() and (bounds.radius < 0).all()
+    # The loss on the positive labels at t_2 is lambda^(2 eps/5)/(2n).
+    extra = phases.saddle_loss(LABELS, bounds.gap_t2[0]) - phases.saddle_loss(LABELS)
+    assert extra == pytest.approx(np.exp(2 * bounds.gap_t2[0]) / 8, rel=1e-6)
