@@ -1,210 +1,281 @@
-"""Geometry of data and neurons: signed cosines, cones, activation patterns, stable rank."""
+"""Geometry of data and neurons: signed cosines, cones, activation patterns, stable rank, clusters.
+
+Vectors are scaled by their longest entry before squares are taken: neurons of any size have directions.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize, nnls
+from numpy.typing import ArrayLike
 
-from lib.networks import TwoLayer
+from lib.arguments import array, numbers, signs
+from lib.separation import labelled_data, project_on_cone
 
 
-def signed_cosines(inputs: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Return ``cos(y_i x_i, y_k x_k)``, shape (n, n), for inputs (n, d) and labels of either sign (n,).
+def signed_cosines(inputs: ArrayLike, labels: ArrayLike) -> np.ndarray:
+    """Return ``cos(y_i x_i, y_k x_k)``, shape (n, n), for inputs (n, d) and non-zero labels (n,).
 
-    Raises ``ValueError`` for other shapes, a zero input or a zero label.
+    Raises ``ValueError`` for other shapes, values that are not finite, a zero input or a zero label.
+
+    Example:
+
+    >>> signed_cosines([[2.0, 0.0], [-3.0, 3.0]], [1, -0.5]).round(4)
+    array([[1.    , 0.7071],
+           [0.7071, 1.    ]])
     """
-    inputs, labels = np.asarray(inputs, dtype=float), np.asarray(labels, dtype=float)
-    if inputs.ndim != 2 or labels.shape != inputs.shape[:1]:
-        raise ValueError(f"inputs has shape {inputs.shape}, labels {labels.shape}; allowed: (n, d) and (n,)")
-    for name, sizes in (("input", np.linalg.norm(inputs, axis=1)), ("label", np.abs(labels))):
-        if (sizes == 0).any():
-            raise ValueError(f"{name} {int(np.argmin(sizes))} is zero and has no direction")
-    signed = np.sign(labels)[:, None] * inputs / np.linalg.norm(inputs, axis=1)[:, None]
+    signed = _signed_directions(inputs, labels)
     return signed @ signed.T
 
 
-def least_signed_cosine(inputs: np.ndarray, labels: np.ndarray) -> float:
+def least_signed_cosine(inputs: ArrayLike, labels: ArrayLike) -> float:
     """Return mu, the least signed cosine over pairs of different data; 1 for a single datum.
 
-    Positive mu is Assumption 1 of min2024, orthogonal separability.
+    Positive mu is Assumption 1 of min2024, orthogonal separability.  Arguments and errors as of
+    :func:`lib.geometry.signed_cosines`.
+
+    Example:
+
+    >>> round(least_signed_cosine([[1.0, 0.0], [3.0, 4.0], [-1.0, 0.0]], [1, 1, -1]), 12)
+    0.6
     """
     cosines = signed_cosines(inputs, labels)
     return float(cosines[~np.eye(len(cosines), dtype=bool)].min(initial=1.0))
 
 
-def require_orthogonally_separable(inputs: np.ndarray, labels: np.ndarray) -> float:
+def require_orthogonally_separable(inputs: ArrayLike, labels: ArrayLike) -> float:
     """Return mu, or raise ``ValueError`` naming the pair of data with a signed cosine of zero or less.
 
-    [min2024, Assumption 1]
+    Arguments and other errors as of :func:`lib.geometry.signed_cosines`.  [min2024, Assumption 1]
+
+    Example:
+
+    >>> require_orthogonally_separable([[1.0, 0.0], [1.0, 1.0]], [1, -1])  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ValueError: inputs and labels violate orthogonal separability (Assumption 1 of min2024): ...
     """
     cosines = signed_cosines(inputs, labels)
     i, k = np.unravel_index(np.argmin(cosines), cosines.shape)
     if cosines[i, k] <= 0:
         raise ValueError(
-            f"the data violate orthogonal separability (Assumption 1 of min2024): data {min(i, k)} and "
-            f"{max(i, k)} have signed cosine {cosines[i, k]:.3g}, allowed: above 0"
+            "inputs and labels violate orthogonal separability (Assumption 1 of min2024): data "
+            f"{min(i, k)} and {max(i, k)} have signed cosine {cosines[i, k]:.3g}, allowed: above 0"
         )
     return least_signed_cosine(inputs, labels)
 
 
-def cosine(u: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Return the cosine of the angle between vectors along the last axis; leading axes broadcast."""
-    u, v = np.asarray(u, dtype=float), np.asarray(v, dtype=float)
-    return (u * v).sum(axis=-1) / (np.linalg.norm(u, axis=-1) * np.linalg.norm(v, axis=-1))
+def cosine(u: ArrayLike, v: ArrayLike) -> np.ndarray:
+    """Return the cosine of the angle between vectors along the last axis; leading axes broadcast.
+
+    ``u`` and ``v`` have shapes (..., d), the cosines (...).  Raises ``ValueError`` for shapes that do not
+    fit, zero vectors and values that are not finite.
+
+    Example:
+
+    >>> cosine([[1.0, 0.0], [1e-200, 1e-200]], [0.0, 2.0]).round(4)
+    array([0.    , 0.7071])
+    """
+    first, second = _directions("u", u), _directions("v", v)
+    if first.shape[-1] != second.shape[-1]:
+        raise ValueError(f"u has shape {first.shape}, v {second.shape}; allowed: (..., d) and (..., d)")
+    return (first * second).sum(axis=-1)
 
 
-def distance_to_cone(point: np.ndarray, generators: np.ndarray) -> float:
-    """Return the distance of a point (d,) from the conic hull of generators (n, d)."""
-    return float(nnls(np.asarray(generators, dtype=float).T, np.asarray(point, dtype=float))[1])
+def distance_to_cone(point: ArrayLike, generators: ArrayLike) -> float:
+    """Return the distance of a point (d,) from the cone of non-negative combinations of generators (n, d).
+
+    Errors as of :func:`lib.separation.project_on_cone`, which also returns the nearest point and the proof.
+
+    Example:
+
+    >>> round(distance_to_cone([0.0, -1.0], [[1.0, 0.0], [1.0, 1.0]]), 12)
+    1.0
+    """
+    return project_on_cone(point, generators).distance
 
 
-def activation_patterns(w: np.ndarray, inputs: np.ndarray) -> np.ndarray:
-    """Return whether ``<w_j, x_i> > 0``, shape (..., m, n), for neurons (..., m, d) and inputs (n, d)."""
-    return np.asarray(w) @ np.asarray(inputs).T > 0
+def activation_patterns(w: ArrayLike, inputs: ArrayLike) -> np.ndarray:
+    """Return whether ``<w_j, x_i> > 0``, shape (..., m, n), for neurons (..., m, d) and inputs (n, d).
+
+    Raises ``ValueError`` for other shapes and values that are not finite.
+
+    Example:
+
+    >>> activation_patterns([[1.0, 1.0]], [[1.0, 0.0], [0.0, 0.0], [-2.0, 1.0]])
+    array([[ True, False, False]])
+    """
+    data, neurons = array("inputs", inputs, ("n", "d")), numbers("w", w)
+    if neurons.ndim < 2 or neurons.shape[-1] != data.shape[1]:
+        raise ValueError(f"w has shape {neurons.shape}, inputs {data.shape}; allowed: (..., m, d) and (n, d)")
+    return neurons @ data.T > 0
 
 
-def regions(patterns: np.ndarray, labels: np.ndarray) -> np.ndarray:
+def regions(patterns: ArrayLike, labels: ArrayLike) -> np.ndarray:
     """Return where neurons lie, given patterns (..., m, n) and labels (n,), as strings (..., m).
 
     "dead": no datum is active; "S+": exactly the positive data are; "S-": exactly the negative data are;
-    "other": none of these.  With data of one sign only, a pattern without activity is "dead".
-    [min2024, Sec. 3]
+    "other": none of these.  With data of one sign only, a pattern without activity is "dead".  Raises
+    ``ValueError`` for patterns that are not true or false, other shapes, and zero labels.  [min2024, Sec. 3]
+
+    Example:
+
+    >>> regions([[True, False], [False, False], [True, True]], [1, -1])
+    array(['S+', 'dead', 'other'], dtype='<U5')
     """
-    patterns, positive = np.asarray(patterns, dtype=bool), np.asarray(labels) > 0
-    found = np.full(patterns.shape[:-1], "other", dtype="<U5")
-    found[(patterns == positive).all(axis=-1)] = "S+"
-    found[(patterns == ~positive).all(axis=-1)] = "S-"
-    found[~patterns.any(axis=-1)] = "dead"
+    on, positive = numbers("patterns", patterns), _nonzero_labels(labels, "n") > 0
+    if on.ndim < 1 or on.shape[-1] != len(positive) or not np.isin(on, (0, 1)).all():
+        raise ValueError(
+            f"patterns has shape {on.shape}, labels {positive.shape}; allowed: booleans (..., m, n) and (n,)"
+        )
+    active = on == 1
+    found = np.full(active.shape[:-1], "other", dtype="<U5")
+    found[(active == positive).all(axis=-1)] = "S+"
+    found[(active == ~positive).all(axis=-1)] = "S-"
+    found[~active.any(axis=-1)] = "dead"
     return found
 
 
-def illegal_changes(events: Sequence, signs: np.ndarray, labels: np.ndarray) -> np.ndarray:
+def illegal_changes(events: Iterable[Any], output_signs: ArrayLike, labels: ArrayLike) -> np.ndarray:
     """Return which activation changes gain a datum of the other class, or lose one of the own class.
 
-    ``events`` is a sequence of records with fields ``neuron``, ``datum``, ``entering``; ``signs`` (m,) are
-    the output signs of the neurons, ``labels`` (n,) those of the data.  Under Assumption 1 there is none.
-    [min2024, Eqs. 7 and 8]
+    ``events`` is a sequence of records with fields ``neuron``, ``datum``, ``entering``; ``output_signs`` (m,)
+    are the signs of the neurons, +1 or -1, ``labels`` (n,) those of the data, not zero.  Returns booleans,
+    one an event; under Assumption 1 none is true.  Raises ``ValueError`` for other signs and labels, and for
+    events of a neuron or datum that does not exist.  [min2024, Eqs. 7 and 8]
+
+    Example:
+
+    >>> from types import SimpleNamespace
+    >>> gain, loss = (SimpleNamespace(neuron=0, datum=1, entering=entering) for entering in (True, False))
+    >>> illegal_changes([gain, loss], [1], [1, -1])
+    array([ True, False])
     """
-    table = np.array([(event.neuron, event.datum, event.entering) for event in events], dtype=int).reshape(
-        -1, 3
-    )
-    own = np.asarray(signs)[table[:, 0]] * np.sign(labels)[table[:, 1]] > 0
-    return (table[:, 2] == 1) != own
+    own, classes = signs("output_signs", output_signs, ("m",)), np.sign(_nonzero_labels(labels, "n"))
+    table = np.array([(event.neuron, event.datum, event.entering) for event in events], dtype=int)
+    neuron, datum, entering = table.reshape(-1, 3).T
+    if ((neuron < 0) | (neuron >= len(own)) | (datum < 0) | (datum >= len(classes))).any():
+        raise ValueError(f"events names others than the {len(own)} neurons and {len(classes)} data given")
+    return (entering == 1) != (own[neuron] * classes[datum] > 0)
 
 
-def largest_cosine_outside(
-    inputs: np.ndarray, labels: np.ndarray, *, rng: np.random.Generator, attempts: int = 3
-) -> float:
-    """Return the largest ``cos(z, w)`` over z in the cone of signed data and w with some ``<w, z_i> <= 0``.
+def stable_rank(w: ArrayLike) -> np.ndarray:
+    """Return ``|W|_F^2 / |W|_2^2`` of matrices along the last two axes; at least 1, at most the rank.
 
-    A numerical search (SLSQP from ``attempts`` random starts for each i) that uses no theory; its value is
-    the ``sqrt(1 - xi)`` of Lemma 9.  [min2024, Lemma 9]
+    ``w`` has shape (..., m, d), the ranks (...).  Raises ``ValueError`` for other shapes, zero matrices and
+    values that are not finite.
+
+    Example:
+
+    >>> stable_rank([[2e-200, 0.0], [0.0, 1e-200]])
+    np.float64(1.25)
     """
-    signed = np.sign(labels)[:, None] * inputs / np.linalg.norm(inputs, axis=1)[:, None]
-    (n, d), best = signed.shape, 0.0
-    for i in np.repeat(np.arange(n), attempts):
-        found = minimize(
-            lambda u: -cosine(u[:n] @ signed, u[n:]),
-            np.append(rng.uniform(size=n), rng.standard_normal(d)),
-            method="SLSQP",
-            tol=1e-14,
-            bounds=[(0, 1)] * n + [(-2, 2)] * d,
-            constraints=[
-                {"type": "ineq", "fun": lambda u, i=i: -u[n:] @ signed[i]},
-                {"type": "ineq", "fun": lambda u: u[:n].sum() - 0.5},
-            ],
-        )
-        best = max(best, -float(found.fun) if found.success else 0.0)
-    return best
+    matrices = numbers("w", w)
+    if matrices.ndim < 2 or not matrices.size:
+        raise ValueError(f"w has shape {matrices.shape}, allowed: (..., m, d)")
+    longest = np.abs(matrices).max(axis=(-2, -1), keepdims=True)
+    if not longest.all():
+        raise ValueError("w holds a zero matrix, which has no stable rank")
+    values = np.linalg.svd(matrices / longest, compute_uv=False)
+    return np.sum((values / values[..., :1]) ** 2, axis=-1)
 
 
-def stable_rank(w: np.ndarray) -> np.ndarray:
-    """Return ``|W|_F^2 / |W|_2^2`` of matrices along the last two axes; at least 1, at most the rank."""
-    return np.sum(np.square(w), axis=(-2, -1)) / np.linalg.norm(w, ord=2, axis=(-2, -1)) ** 2
-
-
-def cluster_radius(*groups: np.ndarray) -> float:
+def cluster_radius(*groups: ArrayLike) -> float:
     """Return the largest distance of a neuron from the mean of its own group; each group is (k, d).
 
-    [sarussi2021, Sec. 5]
+    Raises ``ValueError`` for groups of other shapes and values that are not finite.  [sarussi2021, Sec. 5]
+
+    Example:
+
+    >>> cluster_radius([[0.0, 0.0], [2.0, 0.0]], [[5.0, 5.0]])
+    1.0
     """
-    return max(float(np.linalg.norm(group - np.mean(group, axis=0), axis=1).max()) for group in groups)
+    arrays = [array("groups", group, ("k", "d")) for group in groups]
+    return max(float(np.linalg.norm(group - group.mean(axis=0), axis=1).max()) for group in arrays)
 
 
-def largest_angle(neurons: np.ndarray) -> float:
-    """Return the largest angle between two of the neurons (k, d), in degrees."""
-    unit = neurons / np.linalg.norm(neurons, axis=1)[:, None]
-    apart = np.linalg.norm(unit[:, None] - unit[None], axis=-1).max()
-    return float(np.degrees(2 * np.arcsin(min(apart / 2, 1.0))))
+def largest_angle(neurons: ArrayLike) -> float:
+    """Return the largest angle between two of the neurons (k, d), in degrees; zero for one neuron.
+
+    Raises ``ValueError`` for other shapes, zero neurons and values that are not finite.
+
+    Example:
+
+    >>> round(largest_angle([[1.0, 0.0], [3.0, 3.0], [2.0, 0.0]]), 9)
+    45.0
+    """
+    unit = _directions("neurons", array("neurons", neurons, ("k", "d")))
+    apart = np.linalg.norm(unit[:, None] - unit, axis=-1).max()
+    together = np.linalg.norm(unit[:, None] + unit, axis=-1).min()
+    return float(np.degrees(2 * np.arctan2(apart, together)))
 
 
-def agreement(neurons: np.ndarray, inputs: np.ndarray) -> tuple[np.ndarray, float]:
+def agreement(neurons: ArrayLike, inputs: ArrayLike) -> tuple[np.ndarray, float]:
     """Return how neurons (k, d) call the inputs (n, d), and with which margin they agree.
 
     The second value is the margin of agreement: the least, over inputs, of ``max(min_j <w_j, x_i>,
     min_j -<w_j, x_i>)``, positive exactly when the neurons call every input alike.  The first holds the signs
     (n,) of the calls, by the larger of the two where neurons disagree.  Two groups that both agree form a
-    neural agreement regime.  [sarussi2021, Definition 6.2]
+    neural agreement regime.  Raises ``ValueError`` for other shapes and values that are not finite.
+    [sarussi2021, Definition 6.2]
+
+    Example:
+
+    >>> agreement([[1.0, 0.0], [1.0, 1.0]], [[2.0, 1.0], [-3.0, 1.0]])
+    (array([ 1., -1.]), 2.0)
     """
-    responses = np.asarray(neurons) @ np.asarray(inputs).T
+    inputs = array("inputs", inputs, ("n", "d"))
+    responses = array("neurons", neurons, ("k", inputs.shape[1])) @ inputs.T
     above, below = responses.min(axis=0), -responses.max(axis=0)
     return np.where(above >= below, 1.0, -1.0), float(np.maximum(above, below).min())
 
 
-def perfect_agreement_margin(w: np.ndarray, u: np.ndarray, inputs: np.ndarray, labels: np.ndarray) -> float:
+def perfect_agreement_margin(w: ArrayLike, u: ArrayLike, inputs: ArrayLike, labels: ArrayLike) -> float:
     """Return the least of ``y_i <w_j, x_i>`` and ``-y_i <u_j, x_i>``, divided by the norm of all neurons.
 
-    ``w`` and ``u`` are (k, d), or (d,) for one neuron of each type; ``inputs`` (n, d), ``labels`` (n,).
-    Positive exactly in the perfect agreement regime.  [sarussi2021, Definition 6.3]
+    ``w`` and ``u`` are (k, d), or (d,) for one neuron of each type; ``inputs`` (n, d) without zero rows,
+    ``labels`` (n,) of +1 and -1.  Positive exactly in the perfect agreement regime.  Raises ``ValueError``
+    for other shapes and values, and for neurons that are all zero.  [sarussi2021, Definition 6.3]
+
+    Example:
+
+    >>> round(perfect_agreement_margin([3.0, 0.0], [-4.0, 0.0], [[1.0, 1.0], [-2.0, 1.0]], [1, -1]), 12)
+    0.6
     """
-    w, u = np.atleast_2d(w), np.atleast_2d(u)
-    signed = np.asarray(labels)[:, None] * np.asarray(inputs)
-    size = np.hypot(np.linalg.norm(w), np.linalg.norm(u))
-    return float(min((w @ signed.T).min(), -(u @ signed.T).max()) / size)
+    inputs, labels = labelled_data(inputs, labels)
+    signed = labels[:, None] * inputs
+    first, second = (
+        array(name, value, ("k", inputs.shape[1]) if np.ndim(value) != 1 else (inputs.shape[1],))
+        for name, value in (("w", w), ("u", u))
+    )
+    if not (longest := max(np.abs(first).max(), np.abs(second).max())):
+        raise ValueError("w and u are all zero, they have no direction")
+    first, second = first / longest, second / longest
+    least = min((first @ signed.T).min(), -(second @ signed.T).max())
+    return float(least / np.hypot(np.linalg.norm(first), np.linalg.norm(second)))
 
 
-def boundary_angles(network: TwoLayer) -> np.ndarray:
-    """Return the polar angles, in degrees, at which the sign (+, 0, -) of a network in the plane changes.
-
-    The network has no bias, so it is linear between the normals of its neurons and each root is exact.
-    Angles closer than 1e-9 are not told apart.  Raises ``ValueError`` for inputs that are not planar.
-    """
-    if network.w.shape[-1] != 2 or network.w.ndim != 2:
-        raise ValueError(f"the network has weights of shape {network.w.shape}, allowed: (m, 2)")
-    normals = np.arctan2(network.w[:, 1], network.w[:, 0])[:, None] + np.array([0.5, 1.5]) * np.pi
-    kinks = _distinct(normals.ravel())
-    slopes = np.where(_around(_middles(kinks)) @ network.w.T > 0, 1.0, network.slope)
-    gradients = (slopes * network.a) @ network.w
-    roots = np.arctan2(gradients[:, 1], gradients[:, 0])[:, None] + np.array([0.5, 1.5]) * np.pi
-    # A root counts if the sign differs on its two sides; roots outside their own cell then drop out.
-    candidates = _distinct(np.concatenate([kinks, roots.ravel()]))
-    values = network(_around(_middles(candidates)))
-    rounding = 1e-15 * np.abs(network.w).max() * np.abs(network.a).sum()
-    signs = np.where(np.abs(values) > rounding, np.sign(values), 0)
-    return np.degrees(candidates[signs != np.roll(signs, 1)])
+def _directions(name: str, vectors: ArrayLike) -> np.ndarray:
+    """Return unit vectors along the last axis."""
+    entries = numbers(name, vectors)
+    if entries.ndim < 1 or not entries.shape[-1]:
+        raise ValueError(f"{name} has shape {entries.shape}, allowed: (..., d)")
+    longest = np.abs(entries).max(axis=-1, keepdims=True, initial=0)
+    if not longest.all():
+        place = int(np.argmin(longest))
+        raise ValueError(f"{name} holds a zero vector, which has no direction, number {place} of them")
+    scaled = entries / longest
+    return scaled / np.linalg.norm(scaled, axis=-1, keepdims=True)
 
 
-def _distinct(angles: np.ndarray) -> np.ndarray:
-    angles = np.sort(angles % (2 * np.pi))
-    return angles[np.diff(angles, prepend=angles[-1] - 2 * np.pi) > 1e-9]
+def _nonzero_labels(labels: ArrayLike, n: int | str) -> np.ndarray:
+    given = array("labels", labels, (n,))
+    if not given.all():
+        raise ValueError(f"labels holds 0 at index {int(np.argmin(np.abs(given)))}, allowed: other numbers")
+    return given
 
 
-def _middles(angles: np.ndarray) -> np.ndarray:
-    return angles + np.diff(angles, append=angles[0] + 2 * np.pi) / 2
-
-
-def _around(angles: np.ndarray) -> np.ndarray:
-    return np.column_stack([np.cos(angles), np.sin(angles)])
-
-
-def boundary_bend(network: TwoLayer) -> float:
-    """Return by how many degrees the decision boundary of a network in the plane deviates from a line.
-
-    Raises ``ValueError`` when the boundary does not consist of two rays.
-    """
-    angles = boundary_angles(network)
-    if len(angles) != 2:
-        raise ValueError(f"the boundary has {len(angles)} rays; a bend is defined for 2")
-    return float(abs(180 - (angles[1] - angles[0])))
+def _signed_directions(inputs: ArrayLike, labels: ArrayLike) -> np.ndarray:
+    directions = _directions("inputs", array("inputs", inputs, ("n", "d")))
+    return np.sign(_nonzero_labels(labels, len(directions)))[:, None] * directions

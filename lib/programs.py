@@ -1,184 +1,211 @@
-"""Convex programs that name the limits of training, solved exactly and returned with their certificates."""
+"""Max-margin programs that name the limits of training, solved exactly and returned with certificates."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-from scipy.optimize import linprog, nnls
+from numpy.typing import ArrayLike
 
+from lib.arguments import number
+from lib.least_norm import Infeasible, ProgramSolution, least_norm
 from lib.networks import TwoLayer
+from lib.separation import Separation, labelled_data, largest_margin
 
 
-@dataclass(frozen=True)
-class ProgramSolution:
-    """A solved program: ``x`` (the minimiser), ``duals`` (one multiplier a constraint) and its residuals.
-
-    ``primal_residual`` is the largest violation of a constraint; ``dual_residual`` the largest violation of
-    stationarity, sign and complementary slackness.  Both are zero for an exact solution.
-    """
-
-    x: np.ndarray
-    duals: np.ndarray
-    primal_residual: float
-    dual_residual: float
-
-    @property
-    def norm(self) -> float:
-        return float(np.linalg.norm(self.x))
-
-
-def least_norm(rows: np.ndarray, bounds: np.ndarray, *, name: str = "program") -> ProgramSolution:
-    """Minimise ``|x|^2 / 2`` subject to ``rows @ x >= bounds``.
-
-    ``rows`` is (n, p), ``bounds`` (n,); the multipliers satisfy ``x = rows.T @ duals``.  Solved as a
-    non-negative least-squares problem, an active-set method, so that a solution is exact up to rounding
-    [Lawson and Hanson, Solving Least Squares Problems, chapter 23].  Raises ``ValueError`` naming the program
-    and the rows of an infeasible combination when no ``x`` (of a norm below a million, in the units of the
-    bounds) satisfies the constraints.
-    """
-    rows, bounds = np.asarray(rows, dtype=float), np.asarray(bounds, dtype=float)
-    if rows.ndim != 2 or rows.shape[0] == 0 or bounds.shape != rows.shape[:1]:
-        raise ValueError(
-            f"rows has shape {rows.shape}, bounds {bounds.shape}; allowed: (n, p) and (n,), n > 0"
-        )
-    if not (np.isfinite(rows).all() and np.isfinite(bounds).all()):
-        raise ValueError("rows or bounds holds values that are not finite")
-    scale = np.linalg.norm(rows, axis=1)
-    if not scale.all():
-        raise ValueError(f"rows holds a zero row, at index {int(np.argmin(scale))}")
-    unit_rows, unit_bounds = rows / scale[:, None], bounds / scale
-    size = np.abs(unit_bounds).max() or 1.0
-    target = np.append(np.zeros(rows.shape[1]), 1.0)
-    stacked = np.vstack([unit_rows.T, unit_bounds / size])
-    weights, _ = nnls(stacked, target, maxiter=50 * max(stacked.shape))
-    residual = target - stacked @ weights
-    if residual[-1] < 1e-12:
-        guilty = np.flatnonzero(weights > 1e-9 * weights.max())
-        raise ValueError(
-            f"{name} has no feasible point: a non-negative combination of constraints "
-            f"{guilty[:8].tolist()} contradicts itself (the data are not separable in the sense it asks for)"
-        )
-    duals = weights * size / (residual[-1] * scale)
-    x = _polish(rows, bounds, duals > 0, rows.T @ duals)
-    return ProgramSolution(x, duals, *_residuals(rows, bounds, x, duals))
-
-
-def _polish(rows: np.ndarray, bounds: np.ndarray, active: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Project the solution onto its active constraints, which removes the rounding of the weights."""
-    correction, *_ = np.linalg.lstsq(rows[active], bounds[active] - rows[active] @ x, rcond=None)
-    return x + correction
-
-
-def _residuals(rows: np.ndarray, bounds: np.ndarray, x: np.ndarray, duals: np.ndarray) -> tuple[float, float]:
-    slack = rows @ x - bounds
-    primal = max(0.0, float(-slack.min()))
-    dual = max(
-        float(np.abs(x - rows.T @ duals).max()),
-        float(np.abs(duals * slack).max()),
-        max(0.0, float(-duals.min())),
-    )
-    return primal, dual
-
-
-def linear_svm(inputs: np.ndarray, labels: np.ndarray) -> ProgramSolution:
+def linear_svm(inputs: ArrayLike, labels: ArrayLike) -> ProgramSolution:
     """Solve the linear hard-margin problem ``min |w|^2 / 2`` subject to ``y_i <w, x_i> >= 1``, without bias.
 
-    ``inputs`` is (n, d), ``labels`` (n,) of +1 and -1; the margin is ``1 / norm``.  Raises ``ValueError`` for
-    data that no hyperplane through the origin separates.
+    ``inputs`` is (n, d) without zero rows, ``labels`` (n,) of +1 and -1, both present; the margin is ``1 /
+    norm``, the support vectors have positive ``duals`` (n,).  Raises ``ValueError`` for other shapes and
+    values; for data that no hyperplane through the origin separates it is a
+    :class:`lib.least_norm.Infeasible` with the weights that prove it.
+
+    Example:
+
+    >>> solution = linear_svm([[2.0, 0.0], [3.0, 1.0], [-1.0, 0.0]], [1, 1, -1])
+    >>> solution.x, solution.duals
+    (array([1., 0.]), array([0., 0., 1.]))
     """
-    inputs, labels = _binary(inputs, labels)
-    return least_norm(labels[:, None] * inputs, np.ones(len(labels)), name="the linear hard-margin problem")
+    inputs, labels = _two_classes(inputs, labels)
+    return least_norm(
+        labels[:, None] * inputs, np.ones(len(labels)), name="the linear hard-margin problem of these inputs"
+    )
 
 
-def agreement_features(inputs: np.ndarray, labels: np.ndarray, slope: float) -> np.ndarray:
+def agreement_features(inputs: ArrayLike, labels: ArrayLike, slope: float) -> np.ndarray:
     """Return the stacked points ``(x, -slope x)`` of positive, ``(-slope x, x)`` of negative ones, (n, 2d).
 
-    Their products with ``(w, u)`` are the margins of a clustered network in the perfect agreement regime.
-    Source: [sarussi2021, App. G.2].
+    Their products with ``(w, u)`` are the margins ``y_i f(x_i)`` of a clustered network, ``f(x) = phi(<w,
+    x>) - phi(<u, x>)``, in the perfect agreement regime.  ``inputs`` is (n, d) without zero rows, ``labels``
+    (n,) of +1 and -1, both present, ``slope`` in [0, 1] that of ``phi``.  Raises ``ValueError`` for other
+    shapes and values.  [sarussi2021, App. G.2]
+
+    Example:
+
+    >>> agreement_features([[1.0, 2.0], [-4.0, 0.0]], [1, -1], slope=0.5)
+    array([[ 1. ,  2. , -0.5, -1. ],
+           [ 2. , -0. , -4. ,  0. ]])
     """
-    inputs, labels = _binary(inputs, labels)
-    if not 0 <= slope <= 1:
-        raise ValueError(f"slope is {slope}, allowed: 0 to 1")
+    inputs, labels = _two_classes(inputs, labels)
+    slope = number("slope", slope, 0, 1, "[]")
     first, second = np.where(labels > 0, 1.0, -slope), np.where(labels > 0, -slope, 1.0)
     return np.hstack([first[:, None] * inputs, second[:, None] * inputs])
 
 
-def agreement_program(inputs: np.ndarray, labels: np.ndarray, slope: float) -> ProgramSolution:
+def agreement_gram(inputs: ArrayLike, labels: ArrayLike, slope: float) -> np.ndarray:
+    """Return the products (n, n) of the rows of :func:`lib.programs.agreement_features`.
+
+    The dual of program (8) sees nothing else.  They are ``(1 + slope^2) <x_i, x_k>`` for equal labels and
+    ``-2 slope <x_i, x_k>`` for different ones, so that program (8) is no support vector machine with a
+    kernel on inputs, unless ``slope`` is 1.  Arguments and errors as there.  [sarussi2021, App. G.2]
+
+    Example:
+
+    >>> agreement_gram([[1.0], [-2.0]], [1, -1], slope=0.5)
+    array([[1.25, 2.  ],
+           [2.  , 5.  ]])
+    """
+    inputs, labels = _two_classes(inputs, labels)
+    slope = number("slope", slope, 0, 1, "[]")
+    return np.where(np.equal.outer(labels, labels), 1 + slope**2, -2 * slope) * (inputs @ inputs.T)
+
+
+def agreement_program(inputs: ArrayLike, labels: ArrayLike, slope: float) -> ProgramSolution:
     """Solve program (8): the limit direction ``(w, u)`` of a network in the perfect agreement regime.
 
     ``min (|w|^2 + |u|^2) / 2`` subject to ``<w - slope u, x> >= 1`` on positive and ``<u - slope w, x> >=
-    1`` on negative points; ``x`` of the solution is ``w`` followed by ``u``.  Raises ``ValueError`` for data
-    that no hyperplane through the origin separates, although the program itself asks less: with ``slope <
-    1`` it is feasible as soon as each class lies in a half-space of its own.  Source: [sarussi2021, Eq. 8].
+    1`` on negative points; ``x`` of the solution is ``w`` followed by ``u``, ``duals`` (n,) has a multiplier
+    a point.  The limit of training where the solution lies in that regime itself: where
+    :func:`lib.geometry.perfect_agreement_margin` of it is positive.
+
+    ``inputs`` is (n, d) without zero rows, ``labels`` (n,) of +1 and -1, both present, ``slope`` in [0, 1].
+    Raises ``ValueError`` for other shapes and values, and for data that no hyperplane through the origin
+    separates (:class:`lib.least_norm.Infeasible`), although the program itself asks less: with ``slope < 1``
+    it is feasible as soon as each class lies in a half-space of its own.  [sarussi2021, Eq. 8]
+
+    Example:
+
+    >>> solution = agreement_program([[1.0, 0.0], [-1.0, 0.0]], [1, -1], slope=0.25)
+    >>> solution.x, abs(solution.gap) < 1e-15
+    (array([ 0.8,  0. , -0.8,  0. ]), True)
     """
     linear_svm(inputs, labels)
     features = agreement_features(inputs, labels, slope)
-    return least_norm(features, np.ones(len(features)), name="program (8)")
+    return least_norm(features, np.ones(len(features)), name="program (8) of these inputs")
 
 
-def extended_agreement_program(inputs: np.ndarray, labels: np.ndarray, slope: float) -> ProgramSolution:
+def extended_agreement_program(inputs: ArrayLike, labels: ArrayLike, slope: float) -> ProgramSolution:
     """Solve program (8) without its assumption on how a neuron type calls the points of the opposite class.
 
     ``min (|w|^2 + |u|^2) / 2`` subject to ``<w, x> - phi(<u, x>) >= 1`` on positive and
     ``<u, x> - phi(<w, x>) >= 1`` on negative points, ``phi`` the leaky ReLU; two linear rows a point, the
-    first n for the branch of slope ``slope``.  Raises ``ValueError`` if infeasible.
+    first n for the branch of slope ``slope``.  ``x`` of the solution is ``w`` followed by ``u``, ``duals``
+    (2n,) has a multiplier a row.  Its margin ``1 / norm`` is at most that of program (8), and equal where
+    the solution of (8) lies in the perfect agreement regime.
+
+    ``inputs`` is (n, d) without zero rows, ``labels`` (n,) of +1 and -1, both present, ``slope`` in [0, 1].
+    Raises ``ValueError`` for other shapes and values, :class:`lib.least_norm.Infeasible` for data that no
+    hyperplane through the origin separates.
+
+    Example:
+
+    >>> inputs, labels = [[1.0, 0.8], [0.6, -0.4], [-0.4, 1.0]], [1, 1, -1]
+    >>> round(1 / agreement_program(inputs, labels, 0.1).norm, 4)
+    0.6182
+    >>> round(1 / extended_agreement_program(inputs, labels, 0.1).norm, 4)
+    0.6156
     """
     rows = np.vstack([agreement_features(inputs, labels, branch) for branch in (slope, 1.0)])
-    return least_norm(rows, np.ones(len(rows)), name="the extended program (8)")
+    return least_norm(rows, np.ones(len(rows)), name="the extended program (8) of these inputs")
 
 
-def cell_program(network: TwoLayer, inputs: np.ndarray, labels: np.ndarray) -> ProgramSolution:
+def cell_program(network: TwoLayer, inputs: ArrayLike, labels: ArrayLike) -> ProgramSolution:
     """Maximise the normalised margin over first-layer weights with the activation pattern of ``network``.
 
     ``min |w|^2 / 2`` subject to margins of at least 1 (the first n rows), where no neuron changes the sign
-    of its response to any input (the other rows, which are the kinks); ``x`` of the solution, shaped (m, d),
-    lists the neurons.  Raises ``ValueError`` if infeasible.  Source: [sarussi2021, App. F].
+    of its response to any input (the other m n rows, neuron by neuron, which are the kinks); ``x`` of the
+    solution, shaped (m, d), lists the neurons.  A response of zero counts as negative.
+
+    ``network`` has weights (m, d), ``inputs`` is (n, d) without zero rows, ``labels`` (n,) of +1 and -1, both
+    present.  Raises ``ValueError`` for other shapes and values, and (:class:`lib.least_norm.Infeasible`) if
+    no weights with that pattern have positive margins.  [sarussi2021, App. F]
+
+    Example:
+
+    >>> network = TwoLayer([[1.0, 0.0], [-1.0, 0.0]], [1.0, -1.0], slope=0.25)
+    >>> cell_program(network, [[1.0, 0.0], [-1.0, 0.0]], [1, -1]).x.reshape(2, 2)
+    array([[ 0.8,  0. ],
+           [-0.8,  0. ]])
     """
-    inputs, labels = _binary(inputs, labels)
+    inputs, labels = _two_classes(inputs, labels)
+    if network.w.ndim != 2 or network.w.shape[1] != inputs.shape[1]:
+        raise ValueError(
+            f"network has weights of shape {network.w.shape}, inputs has shape {inputs.shape}; "
+            "allowed: (m, d) and (n, d)"
+        )
     on = network.preactivations(inputs) > 0
     slopes = np.where(on, 1.0, network.slope) * network.a * labels[:, None]
+    if (silent := np.flatnonzero(~slopes.any(axis=1))).size:
+        raise Infeasible(
+            f"network is constant near input {silent[0]}, whose margin is zero in all of its cell",
+            np.eye(len(inputs))[silent[0]],
+        )
     margins = (slopes[:, :, None] * inputs[:, None]).reshape(len(inputs), -1)
     kinks = [
         np.kron(np.eye(len(network.a))[j], np.where(on[:, j : j + 1], inputs, -inputs))
         for j in range(on.shape[1])
     ]
     rows = np.vstack([margins, *kinks])
-    return least_norm(
-        rows, np.repeat([1.0, 0.0], [len(inputs), len(rows) - len(inputs)]), name="the program of this cell"
+    bounds = np.repeat([1.0, 0.0], [len(inputs), len(rows) - len(inputs)])
+    return least_norm(rows, bounds, name="the program of the cell of this network")
+
+
+def flipping_margins(inputs: ArrayLike, labels: ArrayLike) -> tuple[Separation, ...]:
+    """Return, for each point, how a vector can call the opposite class rightly and this point wrongly.
+
+    The i-th entry belongs to the points of the other class together with ``x_i``: its margin is the largest
+    ``beta`` for which a unit vector has products of at least ``beta`` (at a negative ``x_i``; at most
+    ``-beta`` at a positive one, where the vector is ``-normal``) with all of them.  ``V+_beta``, restricted
+    to vectors of norm rho or less, is empty exactly if ``beta`` exceeds rho times the margins of all negative
+    points, ``V-_beta`` likewise with the positive ones; without a bound on the norm, if these margins are
+    zero.  Then the ``weights``, (n',) for the n' points of the other class in their order followed by
+    ``x_i``, prove it.
+
+    ``inputs`` is (n, d) without zero rows, ``labels`` (n,) of +1 and -1, both present.  Raises ``ValueError``
+    for other shapes and values.  [sarussi2021, Sec. 6.2]
+
+    Example:
+
+    >>> margins = flipping_margins([[1.0, 1.0], [1.0, -1.0], [-1.0, 0.0]], [1, 1, -1])
+    >>> [round(each.margin, 3) for each in margins]
+    [0.447, 0.447, 0.0]
+    """
+    inputs, labels = _two_classes(inputs, labels)
+    return tuple(
+        largest_margin(-label * np.vstack([inputs[labels != label], x]))
+        for x, label in zip(inputs, labels, strict=True)
     )
 
 
-def flippable_points(inputs: np.ndarray, labels: np.ndarray) -> np.ndarray:
+def flippable_points(inputs: ArrayLike, labels: ArrayLike) -> np.ndarray:
     """Tell for each point whether some vector calls the opposite class rightly and this point wrongly.
 
     Returns booleans (n,): True at a negative point ``x`` if some ``v`` has ``<v, x'> >= 1`` on all positive
-    points and ``<v, x> >= 1`` (then ``V+`` is not empty), and the same with the classes exchanged.  One
-    linear program a point; the margin asked for is immaterial, since ``v`` can be scaled.  Source:
-    [sarussi2021, Sec. 6.2].
+    points and ``<v, x> >= 1`` (then ``V+`` is not empty), and the same with the classes exchanged; the margin
+    asked for is immaterial, since ``v`` can be scaled.  No point is flippable exactly if the cone of the
+    positive points is the reflected cone of the negative ones.  Margins below some 1e-7 of the points' norms
+    count as none.  Arguments and errors as of :func:`lib.programs.flipping_margins`, which also returns the
+    vectors and the proofs.  [sarussi2021, Sec. 6.2]
+
+    Example:
+
+    >>> flippable_points([[1.0, 1.0], [1.0, -1.0], [-1.0, 0.0]], [1, 1, -1])
+    array([ True,  True, False])
     """
-    inputs, labels = _binary(inputs, labels)
-    answers = []
-    for x, label in zip(inputs, labels, strict=True):
-        rows = np.vstack([inputs[labels != label], x]) * -label
-        rows = rows / np.linalg.norm(rows, axis=1)[:, None]
-        status = linprog(
-            np.zeros(inputs.shape[1]),
-            A_ub=-rows,
-            b_ub=-np.ones(len(rows)),
-            bounds=(None, None),
-            method="highs",
-        ).status
-        if status not in (0, 2):
-            raise ValueError(f"the linear program of point {len(answers)} ended with status {status}")
-        answers.append(status == 0)
-    return np.array(answers)
+    return np.array([each.separable for each in flipping_margins(inputs, labels)])
 
 
-def _binary(inputs: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    inputs, labels = np.asarray(inputs, dtype=float), np.asarray(labels, dtype=float)
-    if inputs.ndim != 2 or labels.shape != inputs.shape[:1]:
-        raise ValueError(f"inputs has shape {inputs.shape}, labels {labels.shape}; allowed: (n, d) and (n,)")
-    if not np.isin(labels, (-1, 1)).all() or len(set(labels)) < 2:
-        raise ValueError(f"labels are {sorted(set(labels.tolist()))}, allowed: +1 and -1, both present")
+def _two_classes(inputs: ArrayLike, labels: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    inputs, labels = labelled_data(inputs, labels)
+    if len(set(labels)) < 2:
+        raise ValueError(f"labels are all {labels[0]:+g}, allowed: +1 and -1, both present")
     return inputs, labels

@@ -6,14 +6,13 @@ from scipy.special import expit
 from lib.datasets import antipodal_gaussians, outlier_data, six_points, three_points
 from lib.geometry import (
     agreement,
-    boundary_angles,
-    boundary_bend,
     cluster_radius,
     largest_angle,
     perfect_agreement_margin,
 )
+from lib.least_norm import least_norm
+from lib.level_sets import boundary_angles, boundary_bend
 from lib.networks import TwoLayer, two_sided_network
-from lib.programs import least_norm
 from lib.theory import clustering, risk_convergence
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.special import wrightomega
 
-from lib.programs import ProgramSolution
+from lib.least_norm import ProgramSolution
 
 
 def sharp_factor(slope: float, k: int) -> float:
