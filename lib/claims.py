@@ -1,7 +1,8 @@
-"""`verify`, which decides the claims of the ledger, and the verdicts it returns.
+"""Claims decided: :func:`lib.claims.verify` compares a measurement with a claim of the ledger.
 
-A chapter decides an entry of the ledger with one call of :func:`verify`, which fails if the measurement fails
-*or* if its negative control passes.
+A chapter decides an entry of the ledger with one call, which fails if the measurement fails *or* if its
+negative control passes: the same comparison with a hypothesis broken, or with the theory made wrong.  A check
+that could not have failed is no check.
 """
 
 from __future__ import annotations
@@ -9,17 +10,30 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from html import escape
+from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
+from lib.comparisons import Comparison, compare
 from lib.ledger import Claim, Paper, find_claim
 
 MIME = "application/vnd.learning-dynamics.claim+json"
 
 
 class ClaimFailed(AssertionError):
-    """A claim, its negative control or its printed form did not do what the ledger says."""
+    """A claim, its negative control or its printed form did not do what the ledger says.
+
+    The message holds the claim, its place, the worst entry and the tolerance.
+
+    Example: a wrong prediction.
+
+    >>> claim = Claim("toy-1", "toy", "Eq. (1)", "identity", "Angles of a triangle add to 180.", "verified")
+    >>> paper = Paper("toy", "Triangles", "The authors", 2020, "0000.00000", claims=(claim,), errata=())
+    >>> verify("toy-1", measured=[180, 180], predicted=190, because="exact integers",
+    ...        control=Variant("a quadrangle", measured=360), ledger=(paper,))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    lib.claims.ClaimFailed: toy-1 (Eq. (1)) fails: measured 180, predicted 190, off by 10 where 0 is ...
+    """
 
 
 @dataclass(frozen=True)
@@ -28,7 +42,14 @@ class Variant:
 
     ``what`` says in words what was changed.  Give ``measured`` when a hypothesis was broken, and one of
     ``predicted``, ``at_most``, ``at_least`` when the theory was made wrong; what is not given is taken
-    from the claim's own comparison.
+    from the claim's own comparison.  Raises ``ValueError`` without words, and when nothing is changed.
+
+    Example: a broken hypothesis, and a wrong theory.
+
+    >>> Variant("inputs that are not orthogonal", measured=[0.3, 0.9]).predicted is None
+    True
+    >>> Variant("without the factor 2", predicted=0.5).what
+    'without the factor 2'
     """
 
     what: str
@@ -37,98 +58,48 @@ class Variant:
     at_most: ArrayLike | None = None
     at_least: ArrayLike | None = None
 
+    def __post_init__(self) -> None:
+        _words("what", self.what)
+        if all(value is None for value in (self.measured, *self.targets().values())):
+            raise ValueError(
+                f"{self.what!r} changes nothing: measured is None, allowed: a changed measurement, or a "
+                "changed predicted, at_most or at_least"
+            )
 
-@dataclass(frozen=True)
-class Comparison:
-    """The worst entry of a measurement against its target, as plain floats."""
-
-    measured: float
-    predicted: float | None
-    at_most: float | None
-    at_least: float | None
-    error: float
-    tolerance: float
-    size: int
-    failing: int
-
-    @property
-    def holds(self) -> bool:
-        return self.failing == 0
+    def targets(self) -> dict[str, Any]:
+        """Return the changed theory: ``predicted``, ``at_most`` and ``at_least``, None where not given."""
+        return {"predicted": self.predicted, "at_most": self.at_most, "at_least": self.at_least}
 
 
-def _numbers(name: str, value: ArrayLike, shape: tuple[int, ...] | None = None) -> np.ndarray:
-    array = np.asarray(value, dtype=float)
-    if array.size == 0:
-        raise ValueError(f"{name} is empty: nothing would be compared")
-    if not np.isfinite(array).all():
-        bad = np.argwhere(~np.isfinite(array))[0].tolist()
-        raise ValueError(f"{name} holds a value that is not finite, at index {bad} of shape {array.shape}")
-    if shape is not None and array.shape not in ((), shape):
-        raise ValueError(f"{name} has shape {array.shape}, but measured has shape {shape}")
-    return array
-
-
-def _ratio(error: np.ndarray, allowed: np.ndarray) -> np.ndarray:
-    forbidden = np.where(error > 0, np.inf, 0.0)
-    with np.errstate(over="ignore"):
-        return np.divide(error, allowed, out=forbidden, where=allowed > 0)
-
-
-def compare(
-    measured: ArrayLike,
-    *,
-    predicted: ArrayLike | None = None,
-    at_most: ArrayLike | None = None,
-    at_least: ArrayLike | None = None,
-    rtol: float = 0.0,
-    atol: float = 0.0,
-) -> Comparison:
-    """Compare an array with a prediction, or with bounds, entry by entry.
-
-    ``predicted``, ``at_most`` and ``at_least`` are scalars or have the shape of ``measured``; an entry holds
-    within ``atol + rtol * |target|``.  Raises ``ValueError`` for empty or non-finite arrays, other shapes,
-    and for targets that are missing or given as both a prediction and a bound.
-    """
-    bounded = at_most is not None or at_least is not None
-    if (predicted is not None) == bounded:
-        raise ValueError("give either predicted, or at_most and/or at_least")
-    for name, tolerance in (("rtol", rtol), ("atol", atol)):
-        if not 0 <= tolerance < np.inf:
-            raise ValueError(f"{name} is {tolerance}, it must be finite and not negative")
-    values = _numbers("measured", measured)
-    targets = {
-        name: np.broadcast_to(_numbers(name, target, values.shape), values.shape)
-        for name, target in (("predicted", predicted), ("at_most", at_most), ("at_least", at_least))
-        if target is not None
-    }
-    offset = {"predicted": lambda v, t: abs(v - t), "at_most": np.subtract, "at_least": lambda v, t: t - v}
-    errors = {name: np.maximum(offset[name](values, target), 0.0) for name, target in targets.items()}
-    allowed = {name: atol + rtol * abs(target) for name, target in targets.items()}
-    failing = np.any([errors[name] > allowed[name] for name in targets], axis=0)
-    # The entry shown has the largest error in units of its tolerance; among entries without error, the one
-    # nearest to its bound.
-    excess = {name: _ratio(errors[name], allowed[name]) for name in targets}
-    closeness = {name: offset[name](values, target) for name, target in targets.items()}
-    name, worst = max(
-        ((name, np.lexsort((closeness[name].ravel(), excess[name].ravel()))[-1]) for name in targets),
-        key=lambda pair: (excess[pair[0]].flat[pair[1]], closeness[pair[0]].flat[pair[1]]),
-    )
-    shown = {key: float(target.flat[worst]) for key, target in targets.items()}
-    return Comparison(
-        measured=float(values.flat[worst]),
-        predicted=shown.get("predicted"),
-        at_most=shown.get("at_most"),
-        at_least=shown.get("at_least"),
-        error=float(errors[name].flat[worst]),
-        tolerance=float(allowed[name].flat[worst]),
-        size=values.size,
-        failing=int(failing.sum()),
-    )
+def _words(name: str, value: str) -> None:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"{name} is {value!r}, allowed: a phrase in words")
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What :func:`verify` found: shown as a stable line of text, and as a card on the site."""
+    """What :func:`lib.claims.verify` found: shown as a stable text, and as a card on the site.
+
+    The text holds no measured digits, so that it is the same on every machine; :meth:`record` has them all.
+
+    Example: evidence against a claim, which is how a refuted one is decided.
+
+    >>> claim = Claim("toy-2", "toy", "p. 3", "inequality", "x^2 >= x for all x > 0.", "refuted",
+    ...               wrong="False below 1.")
+    >>> paper = Paper("toy", "Squares", "The authors", 2020, "0000.00000", claims=(claim,), errata=())
+    >>> import numpy as np
+    >>> x = np.array([0.1, 0.5, 0.9])
+    >>> found = verify("toy-2", measured=x**2 / x, at_most=0.95, because="exact",
+    ...                control=Variant("x above 1", measured=2.0),
+    ...                printed=Variant("x^2 / x at least 1", at_least=1.0), ledger=(paper,))
+    >>> found
+    refuted: toy-2 (p. 3)
+      at most, each entry (rtol 0, atol 0: exact)
+      control fails, as it must: x above 1
+      as printed it fails: x^2 / x at least 1
+    >>> found.record()["comparison"]["measured"]
+    0.9
+    """
 
     claim: Claim
     verdict: str
@@ -166,36 +137,26 @@ class Verdict:
         """Return the verdict as plain values, full digits, for the site and for the drift log."""
         return asdict(self)
 
-    def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
         html = f'<pre class="verdict verdict-{escape(self.verdict)}">{escape(repr(self))}</pre>'
         return {"text/plain": repr(self), "text/html": html, MIME: self.record()}
 
 
 def _vary(
-    variant: Variant, measured: ArrayLike, targets: Mapping, tolerances: Mapping, role: str
+    role: str,
+    variant: Variant,
+    measured: ArrayLike,
+    targets: Mapping[str, Any],
+    tolerances: Mapping[str, Any],
 ) -> Comparison:
-    own = {name: getattr(variant, name) for name in targets if getattr(variant, name) is not None}
-    if not variant.what.strip():
-        raise ValueError(f"{role} does not say in words what was changed")
-    if not own and variant.measured is None:
-        raise ValueError(f"{role} {variant.what!r} changes neither the measurement nor the theory")
-    changed = measured if variant.measured is None else variant.measured
+    if not isinstance(variant, Variant):
+        raise ValueError(f"{role} is {variant!r}, allowed: a Variant, which must fail")
+    own = variant.targets()
+    theory = targets if all(target is None for target in own.values()) else own
     try:
-        return compare(changed, **(own or targets), **tolerances)
+        return compare(measured if variant.measured is None else variant.measured, **theory, **tolerances)
     except ValueError as error:
         raise ValueError(f"{role} {variant.what!r}: {error}") from None
-
-
-def _describe(comparison: Comparison) -> str:
-    target = ", ".join(
-        f"{name} {getattr(comparison, key):.6g}"
-        for key, name in (("predicted", "predicted"), ("at_most", "at most"), ("at_least", "at least"))
-        if getattr(comparison, key) is not None
-    )
-    return (
-        f"measured {comparison.measured:.6g}, {target}, off by {comparison.error:.3g} where "
-        f"{comparison.tolerance:.3g} is allowed ({comparison.failing} of {comparison.size} entries outside)"
-    )
 
 
 def verify(
@@ -215,36 +176,65 @@ def verify(
 ) -> Verdict:
     """Decide one claim of the ledger by a measurement and a negative control.
 
-    ``measured`` is compared with ``predicted`` or with bounds as in :func:`compare`; ``because`` says where
+    ``measured`` is compared with ``predicted`` or with bounds as in
+    :func:`lib.comparisons.compare`; ``because`` says where
     the tolerance comes from.  ``control`` must fail.  For a claim that the ledger expects to be corrected or
     refuted, the comparison is the repaired statement or the evidence, and ``printed`` is the statement as
     the paper has it, which must fail.  For a stand-in, ``data`` names the data used instead of the paper's.
 
-    Raises :class:`ClaimFailed` when the claim fails, when the control passes, or when the verdict differs
-    from the ledger's; ``ValueError`` for an unknown id, a missing reason, or numbers that cannot be compared.
+    ``ledger`` is the book's unless given.
+
+    Raises :class:`lib.claims.ClaimFailed` when the claim fails, when the control passes, or when the verdict
+    differs from the ledger's; ``ValueError`` for an unknown id, a missing reason, or numbers that cannot be
+    compared.
+
+    Example: a sum in closed form, and a control that drops a term.
+
+    >>> claim = Claim("toy-1", "toy", "Eq. (1)", "identity", "1 + ... + n = n (n + 1) / 2.", "verified")
+    >>> ledger = (Paper("toy", "Sums", "The authors", 2020, "0000.00000", claims=(claim,), errata=()),)
+    >>> import numpy as np
+    >>> n = np.arange(1, 50)
+    >>> verify("toy-1", measured=np.cumsum(n), predicted=n * (n + 1) / 2, because="integers are exact",
+    ...        control=Variant("n instead of n + 1", predicted=n * n / 2), ledger=ledger)
+    verified: toy-1 (Eq. (1))
+      predicted, each entry (rtol 0, atol 0: integers are exact)
+      control fails, as it must: n instead of n + 1
+
+    With large n only and a wide tolerance the wrong formula passes as well.  The measurement then decides
+    nothing, and the claim is not verified:
+
+    >>> n = np.arange(1000, 1050)
+    >>> wrong = Variant("n instead of n + 1", predicted=n * n / 2)
+    >>> verify("toy-1", measured=n * (n + 1) / 2, predicted=n * (n + 1) / 2, rtol=0.01, because="a guess",
+    ...        control=wrong, ledger=ledger)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    lib.claims.ClaimFailed: toy-1 (Eq. (1)): the control passes, so the check could not have failed: ...
     """
     claim = find_claim(claim_id, ledger)
-    if not because.strip():
-        raise ValueError(f"{claim_id}: because is empty; say where the tolerance comes from")
-    targets = {"predicted": predicted, "at_most": at_most, "at_least": at_least}
+    targets: dict[str, Any] = {"predicted": predicted, "at_most": at_most, "at_least": at_least}
     tolerances = {"rtol": rtol, "atol": atol}
     try:
+        _words("because", because)
+        if data is not None:
+            _words("data", data)
         main = compare(measured, **targets, **tolerances)
-        control_comparison = _vary(control, measured, targets, tolerances, "control")
-        printed_comparison = printed and _vary(printed, measured, targets, tolerances, "printed")
+        control_comparison = _vary("control", control, measured, targets, tolerances)
+        printed_comparison = (
+            None if printed is None else _vary("printed", printed, measured, targets, tolerances)
+        )
     except ValueError as error:
         raise ValueError(f"{claim_id}: {error}") from None
     if not main.holds:
-        raise ClaimFailed(f"{claim_id} ({claim.place}) fails: {_describe(main)}; tolerance: {because}")
+        raise ClaimFailed(f"{claim_id} ({claim.place}) fails: {main}; tolerance: {because}")
     if control_comparison.holds:
         raise ClaimFailed(
             f"{claim_id} ({claim.place}): the control passes, so the check could not have failed: "
-            f"{control.what}: {_describe(control_comparison)}"
+            f"{control.what}: {control_comparison}"
         )
-    if printed_comparison and printed_comparison.holds:
+    if printed is not None and printed_comparison is not None and printed_comparison.holds:
         raise ClaimFailed(
             f"{claim_id} ({claim.place}): the printed statement holds after all: {printed.what}: "
-            f"{_describe(printed_comparison)}"
+            f"{printed_comparison}"
         )
     found = ("corrected" if claim.corrected else "refuted") if printed else "stand-in" if data else "verified"
     if found != claim.expected:

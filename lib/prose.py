@@ -4,15 +4,25 @@ from __future__ import annotations
 
 from IPython.display import display
 
+from lib.arguments import number
+
 _PREFIX = "application/papermill.record/"
 
 
 def say(**values: float | int | str) -> None:
     """Make values available to the prose of the same page as ``{glue:text}`name:.3g```.
 
-    Each keyword is a name of the page; numbers are passed on with full digits and formatted where quoted.
+    Each keyword is a name of the page; numbers, also NumPy's, are passed on with full digits and formatted
+    where quoted.  Raises ``ValueError`` naming a value that is neither text nor one finite number.
+
+    Example: outside a notebook the values are printed.
+
+    >>> say(width=7527)
+    {'application/papermill.record/text/plain': '7527'}
     """
     for name, value in values.items():
+        if not isinstance(value, str):
+            number(name, value)
         text = value if isinstance(value, str) else repr(value.item() if hasattr(value, "item") else value)
         display(
             {_PREFIX + "text/plain": text},

@@ -10,7 +10,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from lib.claims import MIME, ClaimFailed, Variant, compare, verify
+from lib.claims import MIME, ClaimFailed, Variant, verify
+from lib.comparisons import compare
 from lib.ledger import Claim, Paper, find_claim, read_ledger, read_paper
 
 BASE = Claim("toy-a", "toy", "Theorem 1", "identity", "Statement.", "verified")
@@ -102,7 +103,7 @@ def test_a_verdict_that_differs_from_the_ledger_fails(claim_id, changes, message
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"measured": np.nan}, "measured holds a value that is not finite"),
+        ({"measured": np.nan}, "measured holds nan"),
         ({"measured": [], "predicted": []}, "measured is empty"),
         (
             {"measured": [1.0, 1.0], "predicted": [1.0]},
@@ -110,19 +111,46 @@ def test_a_verdict_that_differs_from_the_ledger_fails(claim_id, changes, message
         ),
         ({"predicted": None}, "give either predicted, or at_most"),
         ({"at_most": 3.0}, "give either predicted, or at_most"),
-        ({"because": "  "}, "because is empty"),
-        ({"rtol": -1.0}, "rtol is -1.0"),
+        ({"because": "  "}, "because is '  ', allowed: a phrase"),
+        ({"rtol": -1.0}, "rtol holds -1.0"),
         (
             {"control": Variant("broken", measured=np.inf)},
-            "control 'broken': measured holds a value that is not",
+            "control 'broken': measured holds inf",
         ),
-        ({"control": Variant("nothing changed")}, "changes neither the measurement nor the theory"),
-        ({"control": Variant(" ", predicted=2.0)}, "does not say in words"),
+        ({"control": None}, "control is None, allowed: a Variant"),
+        ({"printed": "as printed"}, "printed is 'as printed', allowed: a Variant"),
+        ({"data": ""}, "data is '', allowed: a phrase"),
     ],
 )
 def test_what_cannot_be_compared_is_refused_by_name(changes, message):
     with pytest.raises(ValueError, match=message):
         check(**changes)
+
+
+def test_a_variant_says_what_it_changes():
+    with pytest.raises(ValueError, match="'the same' changes nothing"):
+        Variant("the same")
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_an_error_beyond_the_largest_float_is_never_within_a_tolerance(sign):
+    largest = sign * np.finfo(float).max
+    for target in ("predicted", "at_most" if sign > 0 else "at_least"):
+        found = compare([0.0, largest], **{target: -largest}, rtol=1.5)
+        assert (found.error, found.failing) == (np.inf, 1)
+    assert compare([largest], predicted=largest).holds
+
+
+@given(arrays(float, st.integers(1, 5), elements=FINITE), FINITE, st.integers(0, 4))
+def test_the_order_of_the_entries_does_not_matter(values, target, shift):
+    one, other = (compare(np.roll(values, by), predicted=target, rtol=0.1, atol=1.0) for by in (0, shift))
+    assert one.failing == other.failing and one.error / one.tolerance == other.error / other.tolerance
+
+
+def test_numbers_of_every_kind_are_compared_in_double_precision():
+    for measured in (3, True + 2, Fraction(3), np.float32(3), [[3]], np.array(3, "int8")):
+        assert compare(measured, predicted=3).holds
+        assert not compare(measured, predicted=np.nextafter(3, 4)).holds
 
 
 def test_verify_demands_a_control_and_a_reason():
@@ -152,6 +180,16 @@ paper: {key: toy, title: T, authors: A, year: 2020, arxiv: x}
 claims:
 - {id: toy-a, place: P, kind: identity, statement: S, expected: verified}
 """
+
+
+@pytest.mark.parametrize("content", ["", "claims: []", "paper: [", "paper: {key: toy}", VALID + "- claim"])
+def test_a_file_that_is_no_ledger_is_refused_by_name(tmp_path, content):
+    with pytest.raises(ValueError, match="folder is"):
+        read_ledger(tmp_path)
+    path = tmp_path / "toy.yml"
+    path.write_text(content)
+    with pytest.raises(ValueError, match=r"^toy\.yml: "):
+        read_paper(str(path))
 
 
 @pytest.mark.parametrize(
