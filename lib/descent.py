@@ -96,6 +96,10 @@ def gradient_descent(
     >>> run.network([[1.0]]).round(6)
     array([2.])
     """
+    if not isinstance(network, TwoLayer):
+        raise ValueError(f"network is {network!r}, allowed: a TwoLayer")
+    if not isinstance(loss, Loss):
+        raise ValueError(f"loss is {loss!r}, allowed: a Loss such as lib.losses.LOGISTIC")
     inputs = array("inputs", inputs, ("n", network.w.shape[-1]))
     labels = (signs if loss.classifies else array)("labels", labels, (len(inputs),))
     step, steps = number("step", step, 0), whole("steps", steps)

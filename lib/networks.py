@@ -88,7 +88,7 @@ class TwoLayer:
 def _copy(name: str, weights: ArrayLike) -> np.ndarray:
     # Descent makes a network a step: arrays of finite floats pass by the shorter way.
     if isinstance(weights, np.ndarray) and weights.dtype == float and np.isfinite(weights).all():
-        return weights.copy()
+        return np.array(weights)
     return np.array(numbers(name, weights))
 
 

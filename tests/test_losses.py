@@ -1,5 +1,7 @@
 """Losses: against 40 digits, convexity, limits, relations between them, and what arguments may look like."""
 
+import pickle
+
 import mpmath
 import numpy as np
 import pytest
@@ -91,6 +93,11 @@ def test_limits_at_large_margins():
 def test_the_hinge_has_slope_zero_at_its_kink_and_its_full_slope_one_float_below():
     assert HINGE.slope(1.0, 1.0) == 0 and HINGE.slope(np.nextafter(1, 0), 1.0) == -1
     assert HINGE.slope(-1.0, -1.0) == 0 and HINGE.slope(np.nextafter(-1, 0), -1.0) == 1
+
+
+@EVERY_LOSS
+def test_losses_can_be_sent_to_another_process(loss):
+    assert pickle.loads(pickle.dumps(loss)) == loss
 
 
 @EVERY_LOSS

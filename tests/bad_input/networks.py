@@ -68,6 +68,8 @@ CASES = [
         gradient_descent,
         {**DESCENT, "steps": 2, "reduction": "sum", "samples": [0, 3], "record_at": [1]},
         {
+            "network": NOT_NUMBERS,
+            "loss": NOT_NUMBERS | st.just("logistic"),
             "inputs": NOT_NUMBERS | holding(INPUTS, NOT_FINITE) | st.sampled_from([INPUTS[0], INPUTS[:, :2]]),
             "labels": NOT_NUMBERS | holding(LABELS, NOT_SIGNS) | misshapen(LABELS),
             "step": NOT_POSITIVE | NOT_FINITE | NOT_NUMBERS,
