@@ -1,10 +1,10 @@
 """Losses of one example: value, and slope in the network's output.
 
 The values and slopes are the bare formulas, in float64, for arrays, numbers and lists that broadcast against
-each other; they stand in inner loops and do not check the labels, which the integrators check once.  For outputs
-up to 1e307 in size their relative error is below 1e-15 wherever they are normal numbers; what exceeds the
-largest float is infinite, without a warning: the exponential loss beyond ``-y f = 709.78``, the square loss
-beyond ``|f - y| = 1.9e154``.
+each other; they stand in inner loops and do not check the labels, which the integrators check once.  Their
+relative error is below 1e-15, for outputs up to 1e307 in size and wherever they are normal numbers.  What
+exceeds the largest float is infinite, without a warning: the exponential loss beyond ``-y f = 709.78``, the
+square loss beyond ``|f - y| = 1.9e154``.
 """
 
 from __future__ import annotations
