@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.integrate import quad, solve_ivp
+from scipy.integrate import solve_ivp
 from scipy.special import expit
 
-from lib.theory import hyperbolic_neuron, learning_curves
+from lib.theory import learning_curves
 from lib.theory.log_integral import (
     inverse_from_logarithm,
     inverse_log_integral,
@@ -221,74 +221,3 @@ def test_time_ratio_is_exact_for_equal_starts_and_refuses_what_is_reached():
     assert np.allclose(ratio, 1.5 * 0.3 / (0.8 * 0.7), rtol=1e-14)
     with pytest.raises(ValueError, match="confidence holds"):
         learning_curves.time_ratio(0.6, 0.01, 1.0, (1.0, 1.0), (0.5, 0.5))
-
-
-STARTS = [(1, 0.5, 0.7), (0.5, -0.2, 1), (0.3, 1, 2), (1, 0, 1), (1, -0.99, 1), (2, 1.5, 1.1)]
-
-
-@pytest.mark.parametrize(("h", "a", "norm"), STARTS)
-def test_series_matches_quadrature(h, a, norm):
-    b = abs(h**2 - norm**2 * a**2) / (2 * norm)
-    start = np.arcsinh(h * a / b)
-    for u1 in (h * a + 0.5, 6.0, 20.0):
-        integral, _ = quad(
-            lambda s: 1 + np.exp(b * np.sinh(s)), start, np.arcsinh(u1 / b), epsrel=1e-13, epsabs=0, limit=400
-        )
-        assert hyperbolic_neuron.time_to_logit(u1, h, a, norm) == pytest.approx(
-            integral / (2 * norm), rel=1e-12
-        )
-
-
-def test_series_becomes_the_log_integral_on_the_diagonal():
-    u1 = np.array([0.3, 2.0, 15.0])
-    series = hyperbolic_neuron.time_to_logit(u1, 0.35, 0.5, 0.7)
-    assert np.allclose(series, (log_integral(u1) - log_integral(0.175)) / 1.4, rtol=1e-13)
-
-
-@pytest.mark.parametrize("product", [0.0, 1e-4, 1.7, 60.0])
-def test_series_factors_are_bessel_functions(product):
-    factors = hyperbolic_neuron._bessel_factors(product, 200)
-    reference = [float(mpmath.hyp0f1(n + 1, -product)) for n in range(200)]
-    assert np.allclose(factors, reference, rtol=1e-12, atol=1e-14)
-
-
-def test_series_reaches_large_logits():
-    for u1 in (50.0, 600.0):
-        balanced = (log_integral(u1) - log_integral(0.05)) / 2
-        assert hyperbolic_neuron.time_to_logit(u1, 0.3, 0.05 / 0.3) == pytest.approx(
-            float(balanced), rel=1e-3
-        )
-
-
-def test_a_dying_neuron_and_its_mirror_share_their_clock():
-    h, a, norm = 0.3, -0.43, 0.7
-    assert hyperbolic_neuron.death_time(h, a, norm) == pytest.approx(
-        hyperbolic_neuron.escape_time(-norm * a, -h / norm, norm), rel=1e-14
-    )
-
-
-@pytest.mark.parametrize(
-    ("function", "arguments"),
-    [
-        (hyperbolic_neuron.escape_time, (1.0, -1.1)),
-        (hyperbolic_neuron.death_time, (1.0, -0.9)),
-        (hyperbolic_neuron.time_to_logit, (1.0, 1.0, -1.0)),
-        (hyperbolic_neuron.time_to_logit, (1.0, 1.0, -1.1)),
-        (hyperbolic_neuron.time_to_logit, (-2.0, 1.0, -0.9)),
-        (hyperbolic_neuron.time_to_logit, (1.0, 1.0, 0.1, 0.0)),
-        (hyperbolic_neuron.equivalent_neuron, ([1.0, -1.0], [1.0, 1.0])),
-    ],
-)
-def test_hyperbolic_neuron_refuses_bad_input(function, arguments):
-    with pytest.raises(ValueError, match="allowed"):
-        function(*arguments)
-
-
-def test_equivalent_neuron_keeps_logit_and_growth_and_raises_the_invariant():
-    rng = np.random.default_rng(3)
-    for norm in (0.4, 1.0, 2.0):
-        h, a = rng.uniform(0.1, 1, 5), rng.uniform(-0.3, 1, 5)
-        one_h, one_a = hyperbolic_neuron.equivalent_neuron(h, a, norm)
-        assert one_h * one_a == pytest.approx(h @ a, rel=1e-12, abs=1e-14)
-        assert one_h**2 + norm**2 * one_a**2 == pytest.approx(np.sum(h**2 + norm**2 * a**2), rel=1e-13)
-        assert abs(one_h**2 - norm**2 * one_a**2) >= abs(np.sum(h**2 - norm**2 * a**2)) - 1e-14

@@ -35,8 +35,8 @@ def logit(times: ArrayLike, u0: ArrayLike, norm: ArrayLike = 1.0) -> np.ndarray:
     Arguments broadcast.  From ``u0 > 0`` the logit grows, ``u = F^-1(2 norm t + F(u0))`` with ``F(u) =
     log|u| + Ei(u)`` [combes2018, Theorem 3.2]; from ``u0 < 0`` it decays to zero, ``F(u) = F(u0) - 2 norm t``
     [combes2018, Appendix A.6 integrated].  Relative accuracy 1e-15 times the larger of 10 and ``|log
-    |u0||``, and from ``u0 < 0`` also times ``1 + norm t``; nothing overflows.  Raises ``ValueError`` for negative
-    times, ``u0`` zero or below -1e300, and norms that are not positive.
+    |u0||``, and from ``u0 < 0`` also times ``1 + norm t``; nothing overflows.  Raises ``ValueError`` for
+    negative times, ``u0`` zero or below -1e300, and norms that are not positive.
 
     Example:
 

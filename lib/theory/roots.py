@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from lib.arguments import numbers
+
 _STEPS = 200
 _RELATIVE = 4 * np.finfo(float).eps
 
@@ -16,8 +18,9 @@ def increasing_root(
     """Return the roots of increasing functions in the brackets ``low`` to ``high``, arrays of one shape.
 
     ``function`` maps an array of that shape to values and positive slopes.  Newton's method, halving the
-    bracket instead wherever a step leaves it or is not half as long as the step before; it stops when all
-    steps are down to rounding.  A root outside its bracket gives the nearer end.
+    bracket instead wherever a step leaves it or is not half as long as the step before; each entry rests as
+    soon as its step is down to rounding.  A root outside its bracket gives the nearer end.  Raises
+    ``ValueError`` for brackets of different shapes, upside down or not finite.
 
     Example:
 
@@ -25,15 +28,19 @@ def increasing_root(
     >>> increasing_root(lambda x: (x**2 - [4.0, 9.0], 2 * x), np.ones(2), np.full(2, 5.0))
     array([2., 3.])
     """
-    low, high = np.array(low, dtype=float), np.array(high, dtype=float)
+    low, high = numbers("low", low), numbers("high", high)
+    if low.shape != high.shape or (low > high).any():
+        raise ValueError(f"low is {low} and high {high}, allowed: arrays of one shape with low <= high")
     x, previous = (low + high) / 2, high - low
+    resting = np.zeros(x.shape, dtype=bool)
     for _ in range(_STEPS):
         value, slope = function(x)
         low, high = np.where(value <= 0, x, low), np.where(value >= 0, x, high)
         new = x - value / slope
         safe = (new >= low) & (new <= high) & (np.abs(new - x) <= previous / 2)
         new = np.where(safe, new, low + (high - low) / 2)
-        previous, x = np.abs(new - x), new
-        if (previous <= _RELATIVE * np.abs(x)).all():
+        previous, x = np.abs(new - x), np.where(resting, x, new)
+        resting |= previous <= _RELATIVE * np.abs(x)
+        if resting.all():
             break
     return x
