@@ -1,3 +1,4 @@
+import mpmath
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
@@ -13,7 +14,8 @@ from lib.geometry import (
 from lib.least_norm import least_norm
 from lib.level_sets import boundary_angles, boundary_bend
 from lib.networks import TwoLayer, two_sided_network
-from lib.theory import clustering, risk_convergence
+from lib.programs import agreement_program, linear_svm
+from lib.theory import clustering, margins, risk_convergence
 
 
 @pytest.mark.parametrize("slope", [0.1, 0.5, 0.9])
@@ -38,20 +40,20 @@ def test_the_extremal_network_flips_at_the_sharp_factor(k):
 
 
 def test_smoothed_margin_equals_its_definition_and_stays_finite():
-    margins = np.array([0.3, 2.0, 5.0])
-    total = np.log1p(np.exp(-margins)).sum()
-    assert clustering.smoothed_margin(margins, 2.0) == pytest.approx(-np.log(np.expm1(total)) / 2, rel=1e-13)
-    assert clustering.smoothed_margin(np.array([1e6, 1e6]), 1e6) == pytest.approx(1, rel=1e-6)
-    near = [clustering.smoothed_margin(np.array([30 + s, 40.0]), 1.0) for s in (-1e-9, 1e-9)]
+    q = np.array([0.3, 2.0, 5.0])
+    total = np.log1p(np.exp(-q)).sum()
+    assert margins.smoothed_margin(q, 2.0) == pytest.approx(-np.log(np.expm1(total)) / 2, rel=1e-13)
+    assert margins.smoothed_margin(np.array([1e6, 1e6]), 1e6) == pytest.approx(1, rel=1e-6)
+    near = [margins.smoothed_margin(np.array([30 + s, 40.0]), 1.0) for s in (-1e-9, 1e-9)]
     assert near[0] == pytest.approx(near[1], abs=1e-8)
 
 
 def test_smoothed_margin_lies_below_the_margin_by_no_more_than_its_gap():
     rng = np.random.default_rng(0)
     for _ in range(200):
-        margins = rng.uniform(0, 8, size=rng.integers(1, 9))
-        gap = margins.min() - clustering.smoothed_margin(margins, 1.0)
-        assert -1e-12 <= gap <= clustering.smoothed_margin_gap(margins, 1.0) + 1e-9
+        q = rng.uniform(0, 8, size=rng.integers(1, 9))
+        gap = q.min() - margins.smoothed_margin(q, 1.0)
+        assert -1e-14 <= gap <= margins.smoothed_margin_gap(q, 1.0) + 1e-14
 
 
 def test_the_symmetric_pair_solves_its_equation():
@@ -68,18 +70,18 @@ def test_the_symmetric_pair_solves_its_equation():
 
 def test_the_slope_bound_is_where_symmetric_data_just_meet_assumption_three():
     rho, k, v = 0.38, 4, 0.5
-    slope = clustering.largest_slope_for_assumption_three(rho)
+    slope = margins.largest_slope_for_assumption_three(rho)
     best = v * np.sqrt(k) * (1 + slope) * rho / np.sqrt(2)
-    assert best == pytest.approx(clustering.required_smoothed_margin(slope, v, k, 1.0))
+    assert best == pytest.approx(margins.required_smoothed_margin(slope, v, k, 1.0))
 
 
 def test_the_logarithmic_law_solves_for_the_residual_and_asks_for_what_it_cannot_know():
     rows = np.array([[1.0, 0.2], [0.3, 1.0]])
     solution = least_norm(rows, np.ones(2))
-    law = clustering.logarithmic_law(solution, rows)
+    law = margins.logarithmic_law(solution, rows)
     np.testing.assert_allclose(rows @ law.residual + np.log(solution.duals), 0, atol=1e-12)
     with pytest.raises(ValueError, match="1 dimensions free"):
-        clustering.logarithmic_law(least_norm(rows[:1], np.ones(1)), rows[:1])
+        margins.logarithmic_law(least_norm(rows[:1], np.ones(1)), rows[:1])
 
 
 SETTING = {"n": 10, "k": 3, "slope": 0.3, "v": 0.5, "step": 0.1, "radius": 3.0, "teacher": 0.6, "start": 0.01}
@@ -111,12 +113,12 @@ def test_the_critical_slope_is_where_the_early_field_loses_an_attractor(degrees)
 
 def test_bad_theory_arguments_are_refused():
     for call, message in (
-        (lambda: clustering.sharp_factor(0.0, 2), "slope is 0"),
+        (lambda: clustering.sharp_factor(0.0, 2), "slope holds 0"),
         (lambda: two_sided_network(2, 2, -1.0, rng=np.random.default_rng(0)), "scale holds -1"),
-        (lambda: clustering.sharp_factor(0.1, 0), "k is 0"),
+        (lambda: clustering.sharp_factor(0.1, 0), "k holds 0"),
         (lambda: clustering.flipping_network(0.1, 3, 0.0), "even"),
-        (lambda: clustering.critical_slope(80.0), "degrees is 80"),
-        (lambda: clustering.largest_slope_for_assumption_three(0.0), "relative_margin"),
+        (lambda: clustering.critical_slope(80.0), "degrees holds 80"),
+        (lambda: margins.largest_slope_for_assumption_three(0.0), "relative_margin"),
     ):
         with pytest.raises(ValueError, match=message):
             call()
@@ -162,3 +164,163 @@ def test_data_sets_are_what_they_say():
     assert six_points()[0].shape == (6, 2) and three_points(150.0)[1].tolist() == [1, 1, -1]
     with pytest.raises(ValueError, match="n is 5"):
         antipodal_gaussians(5, (1.0,), 1.0, rng=np.random.default_rng(0))
+
+
+def decimal(*values):
+    return [mpmath.mpf(float(value)) for value in values]
+
+
+@pytest.mark.parametrize(
+    "q", [[-300.0, 3.0], [-5.0], [-0.3, 0.1, 40.0], [0.54, 0.55], [36.9, 37.1], [800.0, 801.0]]
+)
+def test_smoothed_margins_against_many_digits(q):
+    with mpmath.workdps(800):
+        exact = -mpmath.log(mpmath.expm1(mpmath.fsum(mpmath.log1p(mpmath.exp(-x)) for x in decimal(*q))))
+        size = max(1, abs(float(exact)))
+        assert margins.smoothed_margin(q, 1.0) == pytest.approx(float(exact), abs=1e-14 * size)
+    assert margins.smoothed_margin(np.array([q, q]), [1.0, 2.0])[1] == margins.smoothed_margin(q, 2.0)
+
+
+@pytest.mark.parametrize("q", [-1e300, -700.0, -3.0, -1e-3, 0.5, 36.0, 38.0, 690.0])
+def test_the_exponent_of_the_loss_and_its_inverse_against_many_digits(q):
+    with mpmath.workdps(700):
+        exact = (
+            -mpmath.log(mpmath.log1p(mpmath.exp(-mpmath.mpf(q)))) if q > -1e4 else -mpmath.log(-mpmath.mpf(q))
+        )
+    assert margins.loss_exponent(q) == pytest.approx(float(exact), rel=1e-14)
+    # The inverse amplifies a rounding of the exponent by q/f f'(q).
+    assert margins.margin_of_exponent(margins.loss_exponent(q)) == pytest.approx(q, rel=1e-12)
+
+
+def test_the_smoothed_margin_is_the_inverse_exponent_of_the_summed_loss():
+    q = np.array([0.3, -2.0, 5.0])
+    total = np.exp(-margins.loss_exponent(q)).sum()
+    assert margins.smoothed_margin(q, 1.0) == pytest.approx(
+        margins.margin_of_exponent(-np.log(total)), rel=1e-14
+    )
+
+
+@pytest.mark.parametrize("q0", [-700.0, -3.0, 0.0, 1e-12, 0.3, 700.0])
+def test_the_symmetric_pair_against_many_digits(q0):
+    setting = {"slope": 1.0, "k": 2, "v": 0.5, "norm": 1.0}  # the rate is 1
+    times = [0.0, 1e-14, 1e-3, 1.0, 1e5, 1e300]
+    for time, found in zip(times, clustering.symmetric_pair_margin(times, q0, **setting), strict=True):
+        with mpmath.workdps(700):
+            start = mpmath.mpf(q0)
+            x = min(start + time / (1 + mpmath.exp(start)), mpmath.log(mpmath.exp(start) + time) + 1)
+            for _ in range(40):
+                x -= (x + mpmath.exp(x) - start - mpmath.exp(start) - time) / (1 + mpmath.exp(x))
+            assert found == pytest.approx(float(x), abs=1e-15 * max(abs(q0), abs(float(x))))
+
+
+def test_inputs_in_the_linear_region_are_called_by_the_means():
+    rng, inside = np.random.default_rng(3), 0
+    for _ in range(300):
+        k, d, slope = rng.integers(1, 8), rng.integers(2, 6), rng.choice([0.05, 0.3, 0.8])
+        spread, inputs = 10 ** rng.uniform(-2, 0.5), rng.standard_normal((40, d))
+        w, u = (rng.standard_normal(d) + spread * rng.standard_normal((k, d)) for _ in range(2))
+        network = TwoLayer(np.vstack([w, u]), np.repeat([1.0, -1.0], k), slope)
+        gap = w.mean(axis=0) - u.mean(axis=0)
+        for factor in (2.0, clustering.sharp_factor(slope, k) * (1 + 1e-9) + 1e-9):
+            certain = clustering.linear_region(w, u, inputs, float(factor))
+            inside += certain.sum()
+            assert (np.sign(network(inputs)) == np.sign(inputs @ gap))[certain].all()
+            cosines = np.abs(inputs @ gap) / np.linalg.norm(inputs, axis=1) / np.linalg.norm(gap)
+            np.testing.assert_array_equal(certain, cosines >= clustering.region_cosine(w, u, float(factor)))
+    assert inside > 5000
+
+
+def test_a_smaller_factor_is_wrong_at_the_extremal_network():
+    w, u = clustering.flipping_network(0.2, 4, excess=-1e-3)
+    network = TwoLayer(np.concatenate([w, u])[:, None], np.repeat([1.0, -1.0], 4), 0.2)
+    x = np.ones((1, 1))
+    smaller = clustering.sharp_factor(0.2, 4) - 2e-3
+    assert clustering.linear_region(w[:, None], u[:, None], x, smaller).all()
+    assert network(x) < 0 < (w - u).mean()
+    assert clustering.region_cosine(w[:, None], w[:, None]) == np.inf
+
+
+def test_relu_networks_vanish_on_the_share_of_the_cone():
+    w, u = np.array([1.0, 0.3]), np.array([-0.2, 1.0])
+    angles = np.linspace(0, 2 * np.pi, 100_001)[:-1]
+    directions = np.column_stack([np.cos(angles), np.sin(angles)])
+    vanishing = np.mean(TwoLayer(np.array([w, u]), np.array([1.0, -1.0]))(directions) == 0)
+    assert clustering.relu_zero_share(w, u) == pytest.approx(vanishing, abs=2 / 100_000)
+    assert clustering.relu_zero_share(1e-300 * w, [w, -1e200 * w]) == pytest.approx([0.5, 0.0], abs=1e-16)
+
+
+def test_critical_slope_is_exact_at_the_ends_of_its_range():
+    for degrees in (90 + 1e-9, 100.0, 120.0, 180 - 1e-9):
+        with mpmath.workdps(40):
+            c = -mpmath.cos(mpmath.mpf(degrees) * mpmath.pi / 180)
+            exact = min(c / (1 - c), (1 - c) / c)
+        assert clustering.critical_slope(degrees) == pytest.approx(float(exact), rel=1e-13)
+
+
+def test_symmetric_data_end_at_their_margin():
+    inputs, labels = antipodal_gaussians(10, (2.0, 1.0), 0.3, rng=np.random.default_rng(0))
+    inputs, labels = np.vstack([inputs[:5], -inputs[:5]]), np.repeat([1.0, -1.0], 5)
+    linear = 1 / linear_svm(inputs, labels).norm
+    for slope in (0.1, 0.6):
+        found = 1 / agreement_program(inputs, labels, slope).norm
+        # k neurons of each type share the pair (w, u) of the program: sqrt(k) v times its margin.
+        expected = margins.symmetric_data_margin(slope, 0.7, 3, linear)
+        assert 0.7 * np.sqrt(3) * found == pytest.approx(float(expected), rel=1e-12)
+
+
+def test_the_sharp_factor_is_vectorised():
+    slopes, widths = np.array([[0.1], [0.5]]), np.array([2, 3, 7])
+    table = [[clustering.sharp_factor(s, k) for k in widths] for s in slopes[:, 0]]
+    np.testing.assert_array_equal(clustering.sharp_factor(slopes, widths), table)
+    assert clustering.sharp_factor(0.1, 3) == pytest.approx(0.9 / 1.2)
+
+
+def test_risk_bounds_solve_their_inequality_and_are_ordered():
+    with mpmath.workdps(40):
+        n, k, slope, v, step, radius, teacher, start = decimal(*SETTING.values())
+        loss = mpmath.mpf(0.1) / (1 + 2 * k * step * v**2 * radius**2 * n)
+        large = 1 - mpmath.exp(-loss)
+        a = 2 * k * step * slope * v * large
+        b = mpmath.sqrt(2 * k * n * (2 * step + 2 * k * step**2 * v**2 * radius**2)) * teacher
+        c = 4 * k * start * teacher
+        exact = ((b + mpmath.sqrt(b**2 + 4 * a * c)) / (2 * a)) ** 2
+    bound = risk_convergence.risk_bound(0.1, **SETTING)
+    assert bound.epochs == pytest.approx(float(exact), rel=1e-13)
+    assert bound.loss == pytest.approx(float(loss), rel=1e-14)
+    assert bound.steps == SETTING["n"] * (bound.epochs + 1)
+    epsilon = np.geomspace(1e-8, 10, 30)
+    sharper = risk_convergence.risk_bound(epsilon, **SETTING, product=risk_convergence.LARGEST_PRODUCT)
+    printed = risk_convergence.risk_bound(epsilon, **SETTING)
+    relaxed = risk_convergence.polynomial_risk_bound(epsilon, **SETTING)
+    assert (sharper.epochs < printed.epochs).all() and (printed.epochs < relaxed.epochs).all()
+
+
+def test_the_largest_product_is_the_maximum():
+    z = np.linspace(0, 5, 100_001)
+    assert (z / (1 + np.exp(z))).max() == pytest.approx(risk_convergence.LARGEST_PRODUCT, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_descent_has_fewer_epochs_with_a_large_loss_than_every_bound(seed):
+    rng = np.random.default_rng(seed)
+    inputs, labels = antipodal_gaussians(6, (2.0, 1.0), 0.5, rng=rng)
+    k, v, step, slope, start = 3, rng.uniform(0.3, 1), rng.uniform(0.05, 0.5), rng.uniform(0.1, 1), 0.1
+    w, outputs = rng.standard_normal((2 * k, 2)), v * np.repeat([1.0, -1.0], k)
+    w *= start / np.linalg.norm(w, axis=1).max()
+    setting = {"n": 6, "k": k, "slope": slope, "v": v, "step": step, "start": start}
+    setting |= {"radius": np.linalg.norm(inputs, axis=1).max(), "teacher": linear_svm(inputs, labels).norm}
+    bounds = [
+        risk_convergence.risk_bound(0.3, **setting, product=risk_convergence.LARGEST_PRODUCT),
+        risk_convergence.improved_risk_bound(0.3, **setting),
+    ]
+    bad_epochs = 0
+    for _ in range(150):
+        bad = False
+        for i in rng.permutation(6):
+            z = w @ inputs[i]
+            q = labels[i] * outputs @ np.maximum(z, slope * z)
+            bad |= np.logaddexp(0, -q) > bounds[0].loss
+            pull = step * expit(-q) * labels[i] * outputs * np.where(z > 0, 1, slope)
+            w = w + pull[:, None] * inputs[i]
+        bad_epochs += bad
+    assert 0 < bad_epochs <= min(bound.epochs for bound in bounds)
