@@ -10,7 +10,11 @@ from scipy.special import expit
 
 from benchmarks.measure import Comparison
 from lib.datasets import two_moons_with_gap
-from lib.training import Sgd, cross_entropy, draw_mlps, seed_generators, train
+from lib.mlps import draw_mlps
+from lib.objectives import cross_entropy
+from lib.optimisers import Sgd
+from lib.seeds import seed_generators
+from lib.training import train
 
 SEEDS, EXAMPLES, WIDTH, STEPS = 10, 100, 100, 200
 STEP, MOMENTUM, DECAY = 0.1, 0.9, 2e-4

@@ -5,153 +5,68 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
-from itertools import pairwise
+from typing import Any
 
 import torch
-from torch.nn.functional import softplus
+from tqdm import tqdm
 
-Objective = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
-"""Maps logits (seeds, n) and labels, broadcastable to them, to one number a seed."""
+from lib.arguments import whole
+from lib.batches import Batches
+from lib.environments import Grouped
+from lib.interrupts import Interrupts
+from lib.mlps import gradients
+from lib.objectives import Objective
+from lib.optimisers import Optimiser
+from lib.tensors import tensor, usable_device
 
-
-class MlpBatch(torch.nn.Module):
-    """Independent multilayer perceptrons with scalar output, stacked along a leading axis of seeds.
-
-    Weights are (seeds, inputs, outputs) and biases (seeds, 1, outputs), one pair a layer.  Called with inputs
-    of shape (n, d), the same for all seeds, or (seeds, n, d), it returns logits of shape (seeds, n).
-    """
-
-    def __init__(
-        self,
-        weights: Sequence[torch.Tensor],
-        biases: Sequence[torch.Tensor],
-        activation: Callable[[torch.Tensor], torch.Tensor] = torch.relu,
-    ) -> None:
-        super().__init__()
-        if weights[-1].shape[-1] != 1:
-            raise ValueError(f"the last of weights has {weights[-1].shape[-1]} outputs, allowed: 1")
-        self.weights = torch.nn.ParameterList(weights)
-        self.biases = torch.nn.ParameterList(biases)
-        self.activation = activation
-
-    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        """Return the logits, shape (seeds, n)."""
-        hidden = inputs if inputs.ndim == 3 else inputs.expand(len(self.weights[0]), *inputs.shape)
-        # No slices of a ParameterList: they wrap its entries anew, out of sight of torch.func.
-        layers = list(zip(self.weights, self.biases, strict=True))
-        for weight, bias in layers[:-1]:
-            hidden = self.activation(torch.baddbmm(bias, hidden, weight))
-        weight, bias = layers[-1]
-        return torch.baddbmm(bias, hidden, weight).squeeze(-1)
-
-    def seed(self, k: int) -> MlpBatch:
-        """Return a copy of the network of one seed, as a batch of one."""
-        pick = [[value[k : k + 1].detach().clone() for value in part] for part in (self.weights, self.biases)]
-        return MlpBatch(*pick, activation=self.activation)
-
-
-def draw_mlps(
-    widths: Sequence[int], generators: Sequence[torch.Generator], *, dtype: torch.dtype = torch.float64
-) -> MlpBatch:
-    """Draw one perceptron for each generator, weights and biases uniform in ``+-1/sqrt(inputs)``.
-
-    ``widths`` are the sizes of input, hidden layers and output, the last one 1.  Raises ``ValueError`` for
-    another output size or no generators.  This is the default initialisation of ``torch.nn.Linear``.
-    """
-    if len(widths) < 2 or widths[-1] != 1:
-        raise ValueError(f"widths is {tuple(widths)}, allowed: two or more sizes, the last of them 1")
-    if not generators:
-        raise ValueError("generators is empty, allowed: one torch.Generator a seed")
-
-    def uniform(shape: tuple[int, ...], bound: float) -> torch.Tensor:
-        draws = [torch.rand(shape, generator=generator, dtype=dtype) for generator in generators]
-        return (2 * torch.stack(draws) - 1) * bound
-
-    layers = [(uniform((a, b), a**-0.5), uniform((1, b), a**-0.5)) for a, b in pairwise(widths)]
-    return MlpBatch([weight for weight, _ in layers], [bias for _, bias in layers])
-
-
-def seed_generators(seed: int, count: int) -> list[torch.Generator]:
-    """Return ``count`` independent generators, those of seeds ``seed``, ``seed + 1`` and so on."""
-    return [torch.Generator().manual_seed(seed + k) for k in range(count)]
-
-
-def cross_entropy(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """Return the mean of ``log(1 + exp(-y f))`` over the examples for each seed; labels are +1 and -1."""
-    return softplus(-labels * logits).mean(dim=-1)
-
-
-def spectral_decoupling(strength: float) -> Objective:
-    """Return cross-entropy plus ``strength/2`` times the mean squared logit [pezeshki2021, Eq. 25]."""
-    if not strength >= 0:
-        raise ValueError(f"strength is {strength}, allowed: zero or more")
-
-    def objective(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        return cross_entropy(logits, labels) + strength / 2 * logits.square().mean(dim=-1)
-
-    return objective
-
-
-@dataclass(frozen=True)
-class Sgd:
-    """Gradient descent with momentum and weight decay, as ``torch.optim.SGD`` does it."""
-
-    step: float
-    momentum: float = 0.0
-    weight_decay: float = 0.0
-
-    def start(self, parameters: list[torch.Tensor]) -> dict:
-        """Return the optimiser's memory before the first step."""
-        return {"velocity": [torch.zeros_like(value) for value in parameters]}
-
-    def update(self, parameters: list[torch.Tensor], gradients: list[torch.Tensor], memory: dict) -> None:
-        """Make one step in place, on the parameters and on the memory."""
-        if self.weight_decay:
-            gradients = torch._foreach_add(gradients, parameters, alpha=self.weight_decay)
-        torch._foreach_mul_(memory["velocity"], self.momentum)
-        torch._foreach_add_(memory["velocity"], gradients)
-        torch._foreach_add_(parameters, memory["velocity"], alpha=-self.step)
-
-
-@dataclass(frozen=True)
-class Adam:
-    """Adam with weight decay added to the gradient, as ``torch.optim.Adam`` does it."""
-
-    step: float
-    betas: tuple[float, float] = (0.9, 0.999)
-    epsilon: float = 1e-8
-    weight_decay: float = 0.0
-
-    def start(self, parameters: list[torch.Tensor]) -> dict:
-        """Return the optimiser's memory before the first step."""
-        zeros = [[torch.zeros_like(value) for value in parameters] for _ in range(2)]
-        return {"first": zeros[0], "second": zeros[1], "steps": 0}
-
-    def update(self, parameters: list[torch.Tensor], gradients: list[torch.Tensor], memory: dict) -> None:
-        """Make one step in place, on the parameters and on the memory."""
-        memory["steps"] += 1
-        first_bias, second_bias = (1 - beta ** memory["steps"] for beta in self.betas)
-        for value, gradient, first, second in zip(
-            parameters, gradients, memory["first"], memory["second"], strict=True
-        ):
-            total = gradient + self.weight_decay * value
-            first.lerp_(total, 1 - self.betas[0])
-            second.mul_(self.betas[1]).addcmul_(total, total, value=1 - self.betas[1])
-            scale = (second / second_bias).sqrt_().add_(self.epsilon)
-            value.addcdiv_(first, scale, value=-self.step / first_bias)
+PATIENCE = 3.0
+"""Seconds after which a run shows its progress."""
 
 
 @dataclass(frozen=True)
 class Training:
-    """A finished run: ``recorded[k]`` is what ``record`` returned after ``steps[k]`` steps.
+    """A run of :func:`train`: ``recorded[k]`` is what ``record`` returned after ``steps[k]`` steps.
 
-    ``memory`` is the optimiser's; pass it on to continue the run, with another objective if wanted.
+    ``network`` is the network after ``made`` steps, in evaluation mode.  ``memory`` is that of the optimiser,
+    of the shuffling and of an objective with a state; pass it on to continue the run, with another objective
+    if wanted.  ``stopped`` says why the run ended: ``"finished"``, or, on the run attached to an error,
+    ``"interrupted"``, ``"failed"`` or ``"diverged"``; then ``diverged`` names the seeds whose objective is
+    not finite.  The others are as good as ever.
+
+    Example: see :func:`train`.
+
+    >>> Training(torch.nn.Identity()).stopped
+    'finished'
     """
 
     network: torch.nn.Module
-    memory: dict = field(repr=False)
+    memory: dict[str, Any] = field(repr=False, default_factory=dict)
     steps: tuple[int, ...] = ()
-    recorded: tuple = ()
+    recorded: tuple[Any, ...] = ()
+    made: int = 0
+    stopped: str = "finished"
+    diverged: tuple[int, ...] = ()
+
+
+class Diverged(RuntimeError):
+    """Some seeds have no finite objective any more; the run, with the other seeds, is in ``training``.
+
+    Example: the first seed starts in vain.
+
+    >>> from lib.objectives import cross_entropy
+    >>> from lib.optimisers import Sgd
+    >>> weights = [torch.tensor([[[1e308]], [[1.0]]], dtype=torch.float64)]
+    >>> from lib.mlps import MlpBatch
+    >>> network = MlpBatch(weights, [torch.zeros(2, 1, 1, dtype=torch.float64)])
+    >>> inputs, labels = torch.tensor([[9.0]], dtype=torch.float64), torch.tensor([-1.0])
+    >>> try:
+    ...     train(network, inputs, labels, objective=cross_entropy, optimiser=Sgd(0.1), steps=5)
+    ... except Diverged as error:
+    ...     error.training.diverged, error.training.network.seed(1)(inputs).item() < 9
+    ((0,), True)
+    """
+
+    training: Training
 
 
 def train(
@@ -160,43 +75,225 @@ def train(
     labels: torch.Tensor,
     *,
     objective: Objective,
-    optimiser: Sgd | Adam,
+    optimiser: Optimiser,
     steps: int,
-    record: Callable[[torch.nn.Module], object] | None = None,
+    record: Callable[[torch.nn.Module], Any] | None = None,
     record_at: Iterable[int] = (),
-    memory: dict | None = None,
+    memory: dict[str, Any] | None = None,
+    batch_size: int | None = None,
+    generators: Sequence[torch.Generator] | None = None,
+    device: torch.device | str | None = None,
+    progress: bool = True,
 ) -> Training:
-    """Train a copy of a batch of networks by full-batch steps; the seeds do not see each other.
+    """Train a copy of a batch of networks; the seeds do not see each other.
 
-    ``objective`` returns one number a seed; their sum is differentiated, so that each seed follows its
-    own gradient.  ``record`` is called, without tracking gradients, at the step counts ``record_at`` (0 is
-    the start).  Raises ``ValueError`` for an objective that does not return one number a seed, or a negative
-    number of steps, and ``RuntimeError`` when the objective is no longer finite at the end.
+    ``network`` maps inputs (n, d) or (seeds, n, d), of the number type of its parameters, to logits
+    (seeds, n), for instance a :class:`lib.mlps.MlpBatch`.  Labels are (n,) or (seeds, n).  ``objective``
+    returns one number a seed; their sum is differentiated, so that each seed follows its own gradient.
+
+    The steps use all examples, or, with a ``batch_size``, as many at a time, in an order that each seed draws
+    anew for each pass from its own of the ``generators``, which are copied; the last part of a pass may be
+    smaller.  ``record`` is called with the network in evaluation mode, without tracking gradients, at the
+    step counts ``record_at``, from 0, the start, to ``steps``; what it returns must not be a view of
+    parameters, which change later.  ``device`` says where to compute, if not where the network is; what is
+    given is moved there, and random draws are the same everywhere.  ``progress`` allows a bar for runs over a
+    few seconds, where the standard error is a terminal.
+
+    Raises ``ValueError`` for arguments that do not fit, and an objective that does not return one number a
+    seed; :class:`Diverged` if the objective of a seed is not finite at the end, or of all seeds when
+    recording.  Any error in the course of the run, ``KeyboardInterrupt`` too, comes with the run until then
+    as its attribute ``training``: an interrupt waits for the end of a step, so that the run can be continued.
+
+    Example: ten networks learn "or", five steps and then five more.
+
+    >>> from lib.mlps import draw_mlps
+    >>> from lib.objectives import cross_entropy
+    >>> from lib.optimisers import Sgd
+    >>> from lib.seeds import seed_generators
+    >>> inputs = torch.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], dtype=torch.float64)
+    >>> data = inputs, torch.tensor([-1.0, 1.0, 1.0, 1.0])
+    >>> start = draw_mlps((2, 20, 1), seed_generators(0, 10))
+    >>> settings = {"objective": cross_entropy, "optimiser": Sgd(0.5, momentum=0.9)}
+    >>> first = train(start, *data, steps=5, **settings)
+    >>> def accuracy(network):
+    ...     return ((network(inputs) > 0) == (data[1] > 0)).double().mean()
+    >>> settings |= {"memory": first.memory, "record": accuracy, "record_at": [0, 95]}
+    >>> run = train(first.network, *data, steps=95, **settings)
+    >>> run.steps, [round(float(value), 2) for value in run.recorded]
+    ((0, 95), [0.75, 1.0])
     """
-    if not steps >= 0:
-        raise ValueError(f"steps is {steps}, allowed: zero or more")
-    network = deepcopy(network)
-    parameters = list(network.parameters())
-    memory = optimiser.start(parameters) if memory is None else deepcopy(memory)
-    wanted = frozenset(record_at) if record is not None else frozenset()
-    kept: list[tuple[int, object]] = []
-    for k in range(steps + 1):
-        if k in wanted:
-            with torch.no_grad():
-                kept.append((k, record(network)))
-        if k == steps:
-            break
-        logits = network(inputs)
-        values = objective(logits, labels)
-        if values.shape != logits.shape[:1]:
-            raise ValueError(
-                f"objective returns shape {tuple(values.shape)}, allowed: {tuple(logits.shape[:1])}"
-            )
-        gradients = list(torch.autograd.grad(values.sum(), parameters))
+    steps = whole("steps", steps)
+    wanted = _checked_times(record_at, steps)
+    if record is not None and not callable(record):
+        raise ValueError(f"record is {record!r}, allowed: a function of the network")
+    run = _Run(network, inputs, labels, objective, optimiser, memory, device)
+    run.choose_batches(batch_size, generators)
+    kept: list[tuple[int, Any]] = []
+    bar = tqdm(
+        range(steps + 1), unit=" steps", delay=PATIENCE, leave=False, disable=None if progress else True
+    )
+    try:
+        with Interrupts() as interrupts, bar:
+            for k in bar:
+                if record is not None and k in wanted:
+                    kept.append((k, run.show(record)))
+                if k < steps:
+                    interrupts.begin()
+                    run.step()
+                    interrupts.end()
+            run.check_the_end()
+    except BaseException as error:
+        reasons = {KeyboardInterrupt: "interrupted", Diverged: "diverged"}
+        error.training = run.result(kept, reasons.get(type(error), "failed"))  # type: ignore[attr-defined]
+        error.add_note(f"the attribute training of this error has the run until step {run.made} of {steps}")
+        raise
+    return run.result(kept, "finished")
+
+
+class _Run:
+    """A network being trained, and all that changes with it."""
+
+    def __init__(
+        self,
+        network: torch.nn.Module,
+        inputs: torch.Tensor,
+        labels: torch.Tensor,
+        objective: Objective,
+        optimiser: Optimiser,
+        memory: dict[str, Any] | None,
+        device: torch.device | str | None,
+    ) -> None:
+        if not isinstance(network, torch.nn.Module) or not list(network.parameters()):
+            raise ValueError(f"network is {network!r}, allowed: a torch.nn.Module with parameters")
+        if not callable(objective):
+            raise ValueError(f"objective is {objective!r}, allowed: a function of logits and labels")
+        if not isinstance(optimiser, Optimiser):
+            raise ValueError(f"optimiser is {optimiser!r}, allowed: Sgd or Adam of lib.optimisers")
+        first = next(network.parameters())
+        device = usable_device("device", first.device if device is None else device)
+        tensor("inputs", inputs, ("n", "d"), ("seeds", "n", "d"), dtype=first.dtype)
+        self.network = deepcopy(network).to(device).eval()
+        self.inputs, self.n = inputs.to(device), inputs.shape[-2]
+        self.seeds = self._count_seeds()
+        if not isinstance(labels, torch.Tensor) or labels.shape not in ((self.n,), (self.seeds, self.n)):
+            got = f"has shape {tuple(labels.shape)}" if isinstance(labels, torch.Tensor) else f"is {labels!r}"
+            raise ValueError(f"labels {got}, allowed: ({self.n},) or ({self.seeds}, {self.n})")
+        self.parameters: list[torch.Tensor] = list(self.network.train().parameters())
+        self.labels = labels.to(device)
+        self.grouped = objective.to(self.inputs) if isinstance(objective, Grouped) else None
+        self.objective, self.optimiser, self.made = objective, optimiser, 0
+        self.memory: dict[str, Any] = {
+            "optimiser": optimiser.start(self.parameters),
+            "objective": None,
+            "batches": None,
+        }
+        if memory is not None:
+            _check_memory(memory, self.memory)
+            self.memory = _moved(deepcopy(memory), device)
+        self.values = torch.zeros(self.seeds)
+        self.diverged: tuple[int, ...] = ()
+
+    @torch.no_grad()
+    def _count_seeds(self) -> int:
+        logits = self.network(self.inputs[..., :1, :])
+        seeds = len(logits) if logits.ndim else 0
+        if logits.shape != (seeds, 1) or (self.inputs.ndim == 3 and len(self.inputs) != seeds):
+            got, given = tuple(logits.shape), tuple(self.inputs[..., :1, :].shape)
+            raise ValueError(f"network returns shape {got} for inputs of shape {given}, allowed: (seeds, 1)")
+        return seeds
+
+    def choose_batches(self, size: int | None, generators: Sequence[torch.Generator] | None) -> None:
+        """Use parts of ``size`` examples, in the order of the memory where no generators are given."""
+        if size is None:
+            self.memory["batches"] = None
+        elif generators is not None or self.memory["batches"] is None:
+            batches = Batches(self.n, whole("batch_size", size, 1), generators or ())
+            if len(batches.generators) != self.seeds:
+                raise ValueError(
+                    f"generators has {len(batches.generators)}, allowed: {self.seeds}, one a seed"
+                )
+            self.memory["batches"] = batches
+
+    def step(self) -> None:
+        """Make one step of the optimiser."""
+        index, inputs, labels = None, self.inputs, self.labels
+        if self.memory["batches"] is not None:
+            index = self.memory["batches"].draw().to(inputs.device)
+            wide = index.unsqueeze(-1)
+            inputs = inputs[index] if inputs.ndim == 2 else inputs.take_along_dim(wide, dim=1)
+            labels = labels.expand(self.seeds, -1).take_along_dim(index, dim=-1)
+        self.values, slopes = gradients(
+            self.network, inputs, lambda logits: self.value(logits, labels, index, advance=True)
+        )
         with torch.no_grad():
-            optimiser.update(parameters, gradients, memory)
-    with torch.no_grad():
-        final = objective(network(inputs), labels)
-    if not torch.isfinite(final).all():
-        raise RuntimeError(f"the objective is {final.tolist()} after {steps} steps; a smaller step may help")
-    return Training(network, memory, tuple(k for k, _ in kept), tuple(value for _, value in kept))
+            self.optimiser.update(self.parameters, slopes, self.memory["optimiser"])
+        self.made += 1
+
+    def value(
+        self, logits: torch.Tensor, labels: torch.Tensor, index: torch.Tensor | None, *, advance: bool
+    ) -> torch.Tensor:
+        """Return the objective, one number a seed."""
+        if self.grouped is None:
+            return self.objective(logits, labels)
+        state = self.memory["objective"]
+        if advance:
+            state = self.grouped.advance(state, logits.detach(), labels, index)
+            self.memory["objective"] = state
+        return self.grouped(logits, labels, state, index)
+
+    @torch.no_grad()
+    def show(self, record: Callable[[torch.nn.Module], Any]) -> Any:
+        """Return what ``record`` says of the network as it is."""
+        self.name_the_lost(~torch.isfinite(self.values), some=False)
+        value = record(self.network.eval())
+        self.network.train()
+        return value
+
+    @torch.no_grad()
+    def check_the_end(self) -> None:
+        """Raise an error if logits or objective of a seed are not finite."""
+        logits = self.network.eval()(self.inputs)
+        values = self.value(logits, self.labels, None, advance=False)
+        self.name_the_lost(~(torch.isfinite(values) & torch.isfinite(logits).all(dim=-1)), some=True)
+
+    def name_the_lost(self, lost: torch.Tensor, *, some: bool) -> None:
+        """Raise an error that names the lost seeds, if there are ``some``, otherwise only if all are."""
+        if lost.any() if some else lost.all():
+            self.diverged = tuple(lost.nonzero().flatten().tolist())
+            raise Diverged(
+                f"the objective of seeds {self.diverged} is not finite after {self.made} steps; "
+                "a smaller step may help"
+            )
+
+    def result(self, kept: list[tuple[int, Any]], stopped: str) -> Training:
+        """Return the run until now."""
+        counts, values = tuple(k for k, _ in kept), tuple(value for _, value in kept)
+        network = self.network.eval()
+        return Training(network, self.memory, counts, values, self.made, stopped, self.diverged)
+
+
+def _checked_times(record_at: Iterable[int], steps: int) -> frozenset[int]:
+    if not isinstance(record_at, Iterable):
+        raise ValueError(f"record_at is {record_at!r}, allowed: step counts")
+    times = frozenset(whole("record_at", k) for k in record_at)
+    if times and max(times) > steps:
+        raise ValueError(f"record_at holds {max(times)}, allowed: 0 to steps, {steps}")
+    return times
+
+
+def _check_memory(memory: dict[str, Any], fresh: dict[str, Any]) -> None:
+    def shapes(part: dict[str, Any]) -> dict[str, Any]:
+        return {name: [v.shape for v in part[name]] for name in part if isinstance(part[name], list)}
+
+    fits = isinstance(memory, dict) and memory.keys() == fresh.keys()
+    if not fits or shapes(memory["optimiser"]) != shapes(fresh["optimiser"]):
+        raise ValueError("memory does not fit, allowed: that of a run of the same network and optimiser")
+
+
+def _moved(part: Any, device: torch.device) -> Any:
+    """Return nested dictionaries and lists with all tensors in them on the device."""
+    if isinstance(part, dict):
+        return {name: _moved(value, device) for name, value in part.items()}
+    if isinstance(part, list):
+        return [_moved(value, device) for value in part]
+    return part.to(device) if isinstance(part, torch.Tensor) else part

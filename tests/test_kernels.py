@@ -6,7 +6,11 @@ import torch
 
 from lib.kernels import decompose, tangent_features
 from lib.theory.duality import FeatureProblem, dual_fixed_point
-from lib.training import Sgd, cross_entropy, draw_mlps, seed_generators, train
+from lib.mlps import draw_mlps
+from lib.objectives import cross_entropy
+from lib.optimisers import Sgd
+from lib.seeds import seed_generators
+from lib.training import train
 
 
 @pytest.fixture(name="network")
