@@ -19,6 +19,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import importlib
+import inspect
 import math
 import pkgutil
 import re
@@ -78,7 +79,7 @@ class Experiment:
             raise ValueError(f"variants holds {min(taken)!r}, which has a meaning of its own")
         if not (isinstance(self.title, str) and self.title.strip() and "\n" not in self.title):
             raise ValueError(f"title is {self.title!r}, allowed: one line")
-        if not callable(self.run):
+        if not inspect.isfunction(self.run):
             raise ValueError(f"run is {self.run!r}, allowed: a function of config, seeds and device")
         for variant, config in self.configurations.items():
             argument = variant if variant in ("full", "quick") else f"variants[{variant!r}]"
@@ -165,6 +166,8 @@ def find(name: str) -> Experiment:
     Traceback (most recent call last):
     ValueError: name is 'boursier', which is no experiment; ...
     """
+    if isinstance(name, str) and name in REGISTRY:
+        return REGISTRY[name]
     experiments = load()
     if not isinstance(name, str) or name not in experiments:
         nearest = difflib.get_close_matches(str(name), experiments, n=3, cutoff=0.0)

@@ -1,0 +1,68 @@
+"""Experiments that count their calls in a folder, for the tests of records and of the engine.
+
+The folder is that of the environment variable COUNTING.  A seed that was called leaves a file a call, with
+the number of the process.
+"""
+
+import os
+import time
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+
+from lib.experiments.registry import Experiment, register
+
+
+@dataclass(frozen=True)
+class Counting:
+    """What happens to which seeds: slow ones take ``pause`` seconds."""
+
+    scale: float = 1.0
+    pause: float = 0.0
+    failing: tuple[int, ...] = ()
+    failing_once: tuple[int, ...] = ()
+    dying: tuple[int, ...] = ()
+    dying_once: tuple[int, ...] = ()
+
+
+def calls(seed, folder=None):
+    """The numbers of the processes that were asked for this seed."""
+    folder = Path(folder or os.environ["COUNTING"])
+    return [int(path.read_text()) for path in sorted(folder.glob(f"{seed}-*.call"))]
+
+
+def one(config, seed):
+    before = len(calls(seed))
+    name = f"{seed}-{uuid.uuid4().hex}"
+    folder = Path(os.environ["COUNTING"])
+    (folder / f"{name}.writing").write_text(str(os.getpid()))
+    (folder / f"{name}.writing").rename(folder / f"{name}.call")
+    time.sleep(config.pause)
+    if seed in config.dying or (seed in config.dying_once and not before):
+        os._exit(3)
+    if seed in config.failing or (seed in config.failing_once and not before):
+        raise ArithmeticError(f"seed {seed} fails")
+    return {"square": config.scale * seed**2, "curve": [seed, config.scale / 3]}
+
+
+def run(config, seeds, device):
+    return [one(config, seed) for seed in seeds]
+
+
+COUNT = register(
+    Experiment(
+        "counting",
+        "Counts its calls",
+        full=Counting(),
+        quick=Counting(scale=0.1),
+        run=run,
+        variants={
+            "slow": Counting(pause=0.4),
+            "failing": Counting(failing=(2,)),
+            "failing-once": Counting(failing_once=(1, 2)),
+            "dying": Counting(dying=(1,)),
+            "dying-once": Counting(dying_once=(1,)),
+        },
+        seeds=4,
+    )
+)
