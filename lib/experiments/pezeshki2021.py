@@ -1,0 +1,261 @@
+"""Decision boundaries between two moons [pezeshki2021, Sec. 4, App. A.1, Figs. 2 and 3]."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+import numpy as np
+import torch
+
+from lib.arguments import choice, number, numbers, whole
+from lib.datasets import two_moons_with_gap
+from lib.experiments.registry import Experiment, register
+from lib.kernels import Features, decompose, tangent_features
+from lib.level_sets import bend, distance_to_data, zero_level_set
+from lib.mlps import MlpBatch, draw_mlps
+from lib.objectives import cross_entropy, spectral_decoupling
+from lib.optimisers import Adam, Sgd
+from lib.training import train
+
+SETTINGS = (
+    "overlap",
+    "gap",
+    "decoupled",
+    "weight-decay",
+    "longer",
+    "adam-short",
+    "adam-long",
+    "rotated",
+    "dropout",
+    "batch-norm",
+    "five-layers",
+)
+
+
+@dataclass(frozen=True)
+class TwoMoons:
+    """Data, network, training and settings of the experiment; the defaults are those of Figure 2.
+
+    All ``settings`` train networks of one hidden layer (``width``) by steps (``step``, ``momentum``,
+    ``weight_decay``) on the mean cross-entropy of two moons with a ``gap``, or differ from that in one thing:
+    "overlap" has the negative gap, "decoupled" half of the ``strength`` times the mean squared logit added,
+    "weight-decay" has ``strong_decay``, "longer" ten times the steps, "adam-short" and "adam-long" Adam with
+    the steps ``adam``, "rotated" data turned by 45 degrees, "dropout" the probability 0.7, "batch-norm" that,
+    "five-layers" four hidden ones.  The responses to ``features``, counted from 0 by strength, are recorded
+    at ``points`` points after the start; the boundaries are kept of the seeds ``pictured``.  Raises
+    ``ValueError`` naming a field with a forbidden value.
+
+    Example:
+
+    >>> TwoMoons(settings=("gap", "dropout"), width=20).steps
+    10000
+    """
+
+    settings: tuple[str, ...] = ("overlap", "gap", "decoupled")
+    examples: int = 300
+    gap: float = 0.1
+    width: int = 500
+    step: float = 0.01
+    momentum: float = 0.9
+    steps: int = 10_000
+    weight_decay: float = 2e-4
+    strength: float = 0.006
+    strong_decay: float = 0.01
+    adam: tuple[float, float] = (1e-4, 3e-3)
+    features: tuple[int, ...] = (1, 6)
+    points: int = 50
+    pictured: tuple[int, ...] = (0,)
+    precision: str = "float32"
+
+    def __post_init__(self) -> None:
+        for setting in self.settings:
+            choice("settings", setting, SETTINGS)
+        choice("precision", self.precision, ("float32", "float64"))
+        whole("examples", self.examples, 2)
+        for name in ("width", "steps", "points"):
+            whole(name, getattr(self, name), 1)
+        for name in ("gap", "step"):
+            number(name, getattr(self, name), low=0)
+        numbers("adam", self.adam, low=0)
+        for name in ("weight_decay", "strength", "strong_decay"):
+            number(name, getattr(self, name), low=0, ends="[)")
+        number("momentum", self.momentum, 0, 1, "[)")
+        for feature in self.features:
+            whole("features", feature)
+
+
+@dataclass(frozen=True)
+class _Draw:
+    """The data of all seeds as the networks see them, and the turn that brings them there."""
+
+    inputs: torch.Tensor
+    labels: torch.Tensor
+    turn: np.ndarray
+
+
+def _draw(config: TwoMoons, setting: str, seeds: Sequence[int], kind: dict) -> _Draw:
+    gap = -config.gap if setting == "overlap" else config.gap
+    moons = [two_moons_with_gap(config.examples, gap, rng=np.random.default_rng(seed)) for seed in seeds]
+    angle = np.pi / 4 * (setting == "rotated")
+    turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+    inputs, labels = (np.stack(parts) for parts in zip(*moons, strict=True))
+    return _Draw(torch.tensor(inputs @ turn, **kind), torch.tensor(labels, **kind), turn)
+
+
+def _start(config: TwoMoons, setting: str, seeds: Sequence[int]) -> MlpBatch:
+    """The networks at initialisation, the same for each setting with the same architecture."""
+    hidden = 4 if setting == "five-layers" else 1
+    return draw_mlps(
+        (2, *[config.width] * hidden, 1),
+        [torch.Generator().manual_seed(seed) for seed in seeds],
+        dtype=getattr(torch, config.precision),
+        batch_norm=setting == "batch-norm",
+        dropout=0.7 if setting == "dropout" else 0.0,
+    )
+
+
+def _optimiser(config: TwoMoons, setting: str) -> Sgd | Adam:
+    if setting in ("adam-short", "adam-long"):
+        return Adam(config.adam[setting == "adam-long"], weight_decay=config.weight_decay)
+    decay = config.strong_decay if setting == "weight-decay" else config.weight_decay
+    return Sgd(config.step, momentum=config.momentum, weight_decay=decay)
+
+
+def _features(start: MlpBatch, draw: _Draw) -> list[Features]:
+    """The tangent features of each seed before training, times its labels."""
+    found = []
+    for k in range(len(draw.inputs)):
+        signs = draw.labels[k].double().cpu().numpy()[:, None]
+        found.append(decompose(signs * tangent_features(start.seed(k).cpu(), draw.inputs[k].cpu())))
+    return found
+
+
+def _boundary(network: MlpBatch, draw: _Draw, kind: dict) -> dict:
+    """Measures of a network of one seed, of its boundary in the coordinates of the data before their turn."""
+
+    def function(points: np.ndarray) -> np.ndarray:
+        with torch.no_grad():
+            return network(torch.tensor(points @ draw.turn, **kind))[0].double().cpu().numpy()
+
+    points = draw.inputs[0].double().cpu().numpy() @ draw.turn.T
+    labels = draw.labels[0].double().cpu().numpy()
+    # Differences of a function that is linear almost everywhere, over much less than its pieces.
+    across, along = (
+        np.abs(function(points + shift) - function(points - shift)).mean() for shift in 0.01 * np.eye(2)
+    )
+    fresh = two_moons_with_gap(2000, -0.3, rng=np.random.default_rng(0))
+    measures: dict = {
+        "accuracy": float((labels * function(points) > 0).mean()),
+        "accuracy_without_gap": float((fresh[1] * function(fresh[0]) > 0).mean()),
+        "slope_ratio": float(along / across) if across else None,
+    }
+    try:
+        curves = zero_level_set(function)
+        return measures | {
+            "margin": float(distance_to_data(curves, points)),
+            "bend": float(bend(curves)),
+            "boundary": [[[round(float(c), 3) for c in vertex] for vertex in curve[::4]] for curve in curves],
+        }
+    except ValueError:  # no boundary in the square, or hardly any
+        return measures | {"margin": None, "bend": None, "boundary": []}
+
+
+def _setting(config: TwoMoons, setting: str, seeds: Sequence[int], device: str) -> list[dict]:
+    """The metrics of one setting, one dictionary a seed."""
+    kind = {"dtype": getattr(torch, config.precision), "device": device}
+    draw = _draw(config, setting, seeds, kind)
+    start = _start(config, setting, seeds).to(device)
+    steps = config.steps * (10 if setting == "longer" else 1)
+    strength = config.strength if setting == "decoupled" else 0.0
+    run = train(
+        start,
+        draw.inputs,
+        draw.labels,
+        objective=spectral_decoupling(strength) if strength else cross_entropy,
+        optimiser=_optimiser(config, setting),
+        steps=steps,
+        record=lambda network: network(draw.inputs).double(),
+        record_at={round(k * steps / config.points) for k in range(config.points + 1)},
+    )
+    logits = torch.stack(run.recorded)
+    losses = torch.stack([cross_entropy(one, draw.labels.double()) for one in logits])
+    responses = (draw.labels.double() * (logits - logits[0])).cpu().numpy()
+    features = _features(start, draw) if config.features else []
+    metrics = []
+    for k, seed in enumerate(seeds):
+        one = _Draw(draw.inputs[k : k + 1], draw.labels[k : k + 1], draw.turn)
+        measures = _boundary(cast(MlpBatch, run.network).seed(k), one, kind)
+        if seed not in config.pictured:
+            del measures["boundary"]
+        measures |= {
+            "loss": float(losses[-1, k]),
+            "losses": [_rounded(loss) for loss in losses[:, k].tolist()],
+        }
+        if features:
+            z = features[k].responses(responses[:, k])
+            measures["responses"] = [[_rounded(value) for value in z[:, j].tolist()] for j in config.features]
+            measures["coherences"] = [_rounded(value) for value in features[k].coherences[:10].tolist()]
+            measures["final_responses"] = [_rounded(value) for value in z[-1, :10].tolist()]
+        metrics.append({"steps": list(run.steps), **measures})
+    return metrics
+
+
+def _rounded(value: float) -> float:
+    """Four significant digits, for records that stay small."""
+    return float(f"{value:.3e}")
+
+
+def run_two_moons(config: TwoMoons, seeds: Sequence[int], device: str = "cpu") -> list[dict]:
+    """Train in each setting, all seeds in one batch, and return for each seed its metrics by setting.
+
+    Each seed has its own moons and start, the same in all settings of one architecture.  ``margin`` is the
+    distance of the boundary in the square ``[-2, 2]^2`` from the data, ``bend`` its root mean square distance
+    from the best line (both ``None`` without a boundary there), ``slope_ratio`` the mean slope of the network
+    along the gap over that across it, ``accuracy_without_gap`` that on new moons which overlap by 0.3.
+    Rotated data are turned back first.  ``responses`` are those of the change of the outputs to the features
+    of :func:`lib.kernels.decompose` before training.  Raises ``ValueError`` for seeds that are no whole
+    numbers from 0 on, or another device than "cpu" and "cuda".
+
+    Example:
+
+    >>> config = TwoMoons(examples=50, width=30, step=0.1, steps=300, precision="float64")
+    >>> [metrics] = run_two_moons(config, [0])
+    >>> metrics["gap"]["bend"] < 0.05 < metrics["overlap"]["bend"]
+    True
+    """
+    choice("device", device, ("cpu", "cuda"))
+    chosen = [whole("seeds", seed) for seed in seeds]
+    by_setting = {setting: _setting(config, setting, chosen, device) for setting in config.settings}
+    return [{setting: metrics[k] for setting, metrics in by_setting.items()} for k in range(len(chosen))]
+
+
+_PRACTICES = TwoMoons(settings=("gap", *SETTINGS[3:], "decoupled"), weight_decay=0.0, features=())
+register(
+    Experiment(
+        "pezeshki2021-figure-2",
+        "Two moons with and without a gap, and with spectral decoupling: boundaries and responses",
+        full=TwoMoons(),
+        # Cheaper, but for as long a time of the flow: ten times the steps' length, a tenth of their number.
+        quick=TwoMoons(examples=100, width=100, step=0.1, steps=1000, precision="float64"),
+        run=run_two_moons,
+        chunk=5,
+    )
+)
+register(
+    Experiment(
+        "pezeshki2021-figure-3",
+        "Two moons with a gap: ten ways to train, of which one bends the boundary",
+        full=_PRACTICES,
+        quick=replace(
+            _PRACTICES, examples=60, width=50, step=0.1, steps=400, adam=(1e-3, 1e-2), precision="float64"
+        ),
+        run=run_two_moons,
+        variants={
+            # The published code makes a tenth of the steps that the text names.
+            "published-code": replace(_PRACTICES, steps=1000),
+        },
+        chunk=5,
+    )
+)
