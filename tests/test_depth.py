@@ -184,6 +184,15 @@ def test_confidence_break_even_decides_who_is_first():
         assert (sign * (times[0] - times[1]) > 0).all()
 
 
+@pytest.mark.parametrize("layers", [2, 3, 8, 1e3])
+def test_late_logits_follow_the_growth_law(layers):
+    times = np.geomspace(1e10, 1e290, 8)
+    gap = depth.deep_logit(times, 0.3, layers, 0.7) - depth.growth_law(times, layers, 0.7)
+    power = 2 - 2 / layers  # u = log T + power log u + O(1 / u), and log u - log log T = O(log u / u)
+    bound = (power * power * np.log(np.log(times)) + power + 2) / np.log(times)
+    assert (gap > 0).all() and (np.diff(gap) < 0).all() and (gap < bound).all()
+
+
 def test_inflection_is_a_sign_change_of_the_second_difference():
     assert depth.inflection_logit(2) == pytest.approx(learning_curves.CURVE_INFLECTION, rel=1e-14)
     for layers in (3, 8):
@@ -209,7 +218,7 @@ def test_inflection_is_a_sign_change_of_the_second_difference():
         (lambda: depth.time_to_logit(0.1, 0.2, 3), "u1"),
         (lambda: depth.time_to_logit(0.3, 0.2, np.inf), "depth"),
         (lambda: depth.deep_logit(-1.0, 0.2, 3), "times"),
-        (lambda: depth.deep_logit(1.0, -0.2, 3), "u holds"),
+        (lambda: depth.deep_logit(1.0, -0.2, 3), "u0 holds"),
         (lambda: depth.deep_logit(1.0, 0.2, 3, 0.0), "norm"),
         (lambda: depth_break_even.pointwise_break_even(2), "depth"),
         (lambda: depth_break_even.pointwise_break_even(4, 1), "against"),

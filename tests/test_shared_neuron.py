@@ -191,7 +191,7 @@ BAD = [
     (lambda: curve_end(-1.0), "c holds"),
     (lambda: plane_side(0.0, 1.0, 1.0), "h1"),
     (lambda: capture(1.0, -1.0, 1.0), "h2"),
-    (lambda: capture([1.0, 2.0], 1.0, 1.0), "h1, h2, a"),
+    (lambda: capture([1.0, 2.0], 1.0, 1.0), "h1"),
     (lambda: capture(1.0, 1.0, 1.0, until=0.0), "until"),
     (lambda: captors([1.0, 2.0], [1.0, 2.0, 3.0], 1.0), "shapes"),
 ]

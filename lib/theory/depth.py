@@ -132,7 +132,9 @@ def time_to_logit(u1: ArrayLike, u0: ArrayLike, depth: ArrayLike, norm: ArrayLik
     [[15.8, 4.8, 2.0], [24.6, 103.8, 335.1]]
     """
     rate = clock_rate(depth, norm)
-    first, last = broadcast(u0=numbers("u0", u0), u1=numbers("u1", u1))
+    first, last = broadcast(
+        u0=numbers("u0", u0, 0.0, _LARGEST, "(]"), u1=numbers("u1", u1, 0.0, _LARGEST, "(]")
+    )
     if (last < first).any():
         raise ValueError(f"u1 holds {last[last < first][0]}, allowed: at least u0, {first[last < first][0]}")
     return (clock(last, depth) - clock(first, depth)) / rate
@@ -149,10 +151,36 @@ def deep_logit(times: ArrayLike, u0: ArrayLike, depth: ArrayLike, norm: ArrayLik
     >>> deep_logit([0.0, 1.0, 10.0], 0.3, 4).round(6).tolist()
     [0.3, 0.85755, 5.77881]
     """
-    times = numbers("times", times, 0.0, ends="[)")
-    start = clock(u0, depth)
-    times, start, rate = broadcast(times=times, u0=start, norm=clock_rate(depth, norm))
-    return np.maximum(inverse_clock(rate * times + start, depth), u0)
+    rate = clock_rate(depth, norm)
+    times, u0, e, rate = broadcast(
+        times=numbers("times", times, 0.0, ends="[)"),
+        u0=numbers("u0", u0, 0.0, _LARGEST, "(]"),
+        depth=_exponent(depth, ")"),
+        norm=rate,
+    )
+    with np.errstate(over="ignore"):
+        value = rate * times + _clock(u0, e)
+    late = value > _clock(np.full(e.shape, _LARGEST), e)
+    if late.any():
+        raise ValueError(f"times holds {times[late][0]}, allowed: until the logit is {_LARGEST:g}")
+    return np.maximum(inverse_clock(value, depth), u0)
+
+
+def growth_law(times: ArrayLike, depth: ArrayLike, norm: ArrayLike = 1.0) -> np.ndarray:
+    """Return ``log T + (2 - 2/N) log log T``, ``T = N norm^(2/N) t``, which the logit follows up to o(1).
+
+    Raises ``ValueError`` where T is not above 1, and for depths below 2 or infinite.
+
+    Example:
+
+    >>> (deep_logit(1e100, 0.3, [2, 4, 8]) - growth_law(1e100, [2, 4, 8])).round(3).tolist()
+    [0.019, 0.046, 0.064]
+    """
+    times, rate = broadcast(times=numbers("times", times, 0.0), norm=clock_rate(depth, norm))
+    logarithm = np.log(times) + np.log(rate)
+    if not (logarithm > 0).all():
+        raise ValueError(f"times holds {times[logarithm <= 0][0]}, allowed: above 1 / (N norm^(2/N))")
+    return logarithm + (1 - _exponent(depth, ")")) * np.log(logarithm)
 
 
 def inflection_logit(depth: ArrayLike) -> np.ndarray:

@@ -36,7 +36,9 @@ def _two_depths(depth: ArrayLike, against: ArrayLike) -> tuple[np.ndarray, ...]:
         depth=numbers("depth", depth), against=numbers("against", against, 2.0, ends="[)")
     )
     if not (depth > other).all():
-        raise ValueError(f"depth holds {depth[depth <= other][0]}, allowed: above {other[depth <= other][0]}")
+        raise ValueError(
+            f"depth holds {depth[depth <= other][0]}, allowed: above against, {other[depth <= other][0]}"
+        )
     return depth, other
 
 

@@ -21,7 +21,13 @@ from lib.arguments import broadcast, numbers
 
 
 def _start(
-    first: ArrayLike, name: str, h0: ArrayLike, a0: ArrayLike, norm: ArrayLike, frequency: ArrayLike, label
+    first: ArrayLike,
+    name: str,
+    h0: ArrayLike,
+    a0: ArrayLike,
+    norm: ArrayLike,
+    frequency: ArrayLike,
+    label: ArrayLike,
 ) -> tuple[np.ndarray, ...]:
     """Return first, h0, label * norm * a0, norm and the rate ``frequency * norm``, checked and broadcast."""
     sign = numbers("label", label)

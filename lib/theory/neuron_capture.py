@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.integrate import DOP853, solve_ivp
 
-from lib.arguments import broadcast, numbers
+from lib.arguments import broadcast, number, numbers
 from lib.theory.shared_neuron import pair, velocity
 
 _EQUAL = (1.0, 1.0)
@@ -16,7 +17,14 @@ _EQUAL = (1.0, 1.0)
 
 @dataclass(frozen=True)
 class Capture:
-    """The class, +1 or -1, that captured the neuron, the time, and h1, h2, a then; class 0 if none did."""
+    """The class, +1 or -1, that captured the neuron, the time, and h1, h2, a then; class 0 if none did.
+
+    Example:
+
+    >>> fate = capture(0.2, 0.9, 0.2)
+    >>> fate.label, round(fate.time, 5), fate.state.round(3).tolist()
+    (-1, 2.24654, [0.0, 1.055, -0.551])
+    """
 
     label: int
     time: float
@@ -69,20 +77,19 @@ def capture(
     >>> fate.label, round(fate.time, 5)
     (1, 1.62334)
     """
-    start = np.stack(_starts(h1, h2, a))
-    norms, rates, until = pair("norms", norms), pair("rates", rates), float(numbers("until", until, 0.0))
-    if start.shape != (3,):
-        raise ValueError(f"h1, h2, a have shape {start.shape[1:]}, allowed: numbers; captors takes arrays")
+    start = np.array([number("h1", h1, 0.0), number("h2", h2, 0.0), number("a", a)])
+    sizes, draws, until = pair("norms", norms), pair("rates", rates), number("until", until, 0.0)
 
-    def lost(index: int) -> object:
+    def lost(index: int) -> Callable[[float, np.ndarray], float]:
         def event(_: float, state: np.ndarray) -> float:
             return state[index]
 
-        event.terminal, event.direction = True, -1
+        event.terminal = True  # type: ignore[attr-defined]
+        event.direction = -1  # type: ignore[attr-defined]
         return event
 
     run = solve_ivp(
-        lambda _, state: velocity(state, norms, rates),
+        lambda _, state: velocity(state, sizes, draws),
         (0.0, until),
         start,
         "DOP853",
@@ -115,20 +122,20 @@ def captors(
     [1, -1]
     """
     starts = np.stack(_starts(h1, h2, a))
-    norms, rates, until = pair("norms", norms), pair("rates", rates), float(numbers("until", until, 0.0))
+    sizes, draws, until = pair("norms", norms), pair("rates", rates), number("until", until, 0.0)
     states = starts.reshape(3, -1)
-    sizes = np.abs(states).max(axis=0)
+    scales = np.abs(states).max(axis=0)
     labels, open_ = np.zeros(states.shape[1], dtype=int), np.arange(states.shape[1])
     now, chunk = 0.0, 1.0
     while now < until and len(open_):
         stop = min(until, now + chunk)
         solver = DOP853(
-            lambda _, flat: velocity(flat.reshape(3, -1), norms, rates).ravel(),
+            lambda _, flat: velocity(flat.reshape(3, -1), sizes, draws).ravel(),
             now,
             states.ravel(),
             stop,
             rtol=1e-9,
-            atol=np.tile(1e-9 * sizes[open_], 3),
+            atol=np.tile(1e-9 * scales[open_], 3),
         )
         while solver.status == "running":
             solver.step()

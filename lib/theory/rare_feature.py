@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 from scipy.integrate import solve_ivp
 from scipy.special import expit
 
-from lib.arguments import broadcast, numbers
+from lib.arguments import array, broadcast, number, numbers
 
 _RTOL = 1e-12
 _ONSET = 1e-7  # root of the logit at which an infinitesimal start is handed to the integrator
@@ -38,6 +38,12 @@ class StarvationCurve:
     """The neuron when the frequent logit has given values; all fields have the shape of these.
 
     ``log_time`` is the logarithm of the time since the start, infinite after an infinitesimal one.
+
+    Example:
+
+    >>> curve = starvation_curve([2.0, 1e6], frequency=0.3, start=(0.1, 0.1, 0.1))
+    >>> curve.rare_logit.round(3).tolist(), curve.log_time.round(2).tolist()
+    ([0.629, 702.503], [1.95, 999985.85])
     """
 
     frequent_logit: np.ndarray
@@ -52,8 +58,11 @@ class StarvationCurve:
         return self.a * self.h2
 
 
-def _velocity(y: float, h1: np.ndarray, h2: np.ndarray, a: np.ndarray, frequency, ratio) -> np.ndarray:
+def _velocity(
+    y: float | np.ndarray, state: np.ndarray, frequency: float | np.ndarray, ratio: float | np.ndarray
+) -> np.ndarray:
     """Return the velocities of h1, h2, a and slow time with respect to ``y = sqrt(a h1)``."""
+    h1, h2, a = state
     frequent, rare = a * h1, a * h2
     # g12 / g1 = (1 + e^L) / (1 + e^(L + R)), without overflow since L + R > 0
     share = frequency * np.exp(-rare) * (1 + np.exp(-frequent)) / (1 + np.exp(-frequent - rare))
@@ -83,17 +92,13 @@ def starvation_curve(
     >>> (1 / (1 + np.exp(-curve.rare_logit))).round(4).tolist()
     [0.6013, 0.6774, 0.8421]
     """
-    frequency, ratio = numbers("frequency", frequency, 0.0, 1.0), numbers("ratio", ratio, 0.0)
-    if frequency.ndim or ratio.ndim:
-        raise ValueError(
-            f"frequency has shape {frequency.shape}, ratio {ratio.shape}; allowed: one number each"
-        )
+    frequency, ratio = number("frequency", frequency, 0.0, 1.0), number("ratio", ratio, 0.0)
     if start is None:
-        state, onset = _onset(frequency, ratio), _ONSET
+        state, onset = _onset(np.array(frequency), np.array(ratio)), _ONSET
         logits = numbers("frequent_logit", frequent_logit, _ONSET**2)
     else:
-        state = numbers("start", start)
-        if state.shape != (3,) or not (state[0] > 0 and state[2] > 0 and state[0] + state[1] > 0):
+        state = array("start", start, (3,))
+        if not (state[0] > 0 and state[2] > 0 and state[0] + state[1] > 0):
             raise ValueError(f"start is {start}, allowed: (h1, h2, a) with h1 > 0, h1 + h2 > 0 and a > 0")
         logits = numbers("frequent_logit", frequent_logit, state[0] * state[2] * (1 - 1e-12), ends="[)")
         onset = float(np.sqrt(state[0] * state[2]))
@@ -104,7 +109,7 @@ def starvation_curve(
     if start is None:
         return StarvationCurve(logits, h1, h2, a, np.full(logits.shape, np.inf))
     reach = np.sqrt(np.maximum(logits[..., None] - _REACH * (1 + _NODES) / 2, onset**2))
-    pace = _velocity(reach, *path(reach), frequency, ratio)[3] / (2 * reach)
+    pace = _velocity(reach, path(reach), frequency, ratio)[3] / (2 * reach)
     late = _REACH / 2 * np.sum(_WEIGHTS * np.exp(-_REACH * (1 + _NODES) / 2) * pace, axis=-1)
     with np.errstate(divide="ignore"):
         log_time = np.logaddexp(0, logits) + np.log(np.where(y < max(_LATE, onset + 5), scaled(y), late))
@@ -117,11 +122,11 @@ def _paths(
     """Return h1, h2, a and ``t / (1 + e^L)`` (the latter early only) as functions of ``y``."""
 
     def early_velocity(y: float, state: np.ndarray) -> np.ndarray:
-        dh1, dh2, da, pace = _velocity(y, *state[:3], frequency, ratio)
+        dh1, dh2, da, pace = _velocity(y, state[:3], frequency, ratio)
         return np.array([dh1, dh2, da, pace - 2 * y * expit(y**2) * state[3]])
 
     def late_velocity(y: float, state: np.ndarray) -> np.ndarray:
-        return _velocity(y, *state, frequency, ratio)[:3]
+        return _velocity(y, state, frequency, ratio)[:3]
 
     size = np.abs(state).max()
     options = {"method": "DOP853", "rtol": _RTOL, "dense_output": True}
@@ -141,7 +146,7 @@ def _paths(
     return path, lambda y: early.sol(np.minimum(np.ravel(y), middle))[3].reshape(np.shape(y))
 
 
-def _onset(frequency: ArrayLike, ratio: ArrayLike) -> np.ndarray:
+def _onset(frequency: np.ndarray, ratio: np.ndarray) -> np.ndarray:
     slope = np.sqrt(1 + frequency**2 * ratio)
     return (
         _ONSET
@@ -162,18 +167,18 @@ def limit_response(frequency: ArrayLike, ratio: ArrayLike = 1.0) -> np.ndarray:
     >>> limit_response([0.5, 0.3, 0.2, 0.1, 0.05]).round(4).tolist()
     [0.9232, 0.6743, 0.5356, 0.3687, 0.2573]
     """
-    frequency, ratio = broadcast(
+    rates, ratios = broadcast(
         frequency=numbers("frequency", frequency, 0.0, 1.0), ratio=numbers("ratio", ratio, 0.0)
     )
-    shape, rates, ratios = frequency.shape, frequency.ravel(), ratio.ravel()
+    shape, rates, ratios = rates.shape, rates.ravel(), ratios.ravel()
 
     def velocity(y: float, state: np.ndarray) -> np.ndarray:
-        return _velocity(y, *state.reshape(3, -1), rates, ratios)[:3].ravel()
+        return _velocity(y, state.reshape(3, -1), rates, ratios)[:3].ravel()
 
     def settled(y: float, state: np.ndarray) -> float:
         return np.max(y * velocity(y, state).reshape(3, -1)[1] / state.reshape(3, -1)[1]) - 1e-14
 
-    settled.terminal = True
+    settled.terminal = True  # type: ignore[attr-defined]
     solution = solve_ivp(
         velocity,
         (_ONSET, 1e7),

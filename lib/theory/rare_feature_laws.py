@@ -51,10 +51,15 @@ def bound_from_start(
     >>> bound_from_start(root**2, root, 0.1, 0.1, [0.5, 0.2, 0.1, 0.01]).round(4).tolist()
     [0.9172, 0.7485, 0.6576, 0.5642]
     """
-    logit = numbers("frequent_logit", frequent_logit, 0.0, ends="[)")
-    slope = numbers("frequency", frequency, 0.0, 1.0, "(]") * numbers("ratio", ratio, 0.0)
-    a, h1, h2 = numbers("a", a, 0.0, ends="[)"), numbers("h1", h1), numbers("h2", h2)
-    logit, slope, a, h1, h2 = broadcast(frequent_logit=logit, frequency=slope, a=a, h1=h1, h2=h2)
+    logit, a, h1, h2, frequency, ratio = broadcast(
+        frequent_logit=numbers("frequent_logit", frequent_logit, 0.0, ends="[)"),
+        a=numbers("a", a, 0.0, ends="[)"),
+        h1=numbers("h1", h1),
+        h2=numbers("h2", h2),
+        frequency=numbers("frequency", frequency, 0.0, 1.0, "(]"),
+        ratio=numbers("ratio", ratio, 0.0),
+    )
+    slope = frequency * ratio
     return expit(slope * logit + np.where(h2 >= 0, a * (h2 - slope * h1), 0.0))
 
 
@@ -66,8 +71,10 @@ def invariant(h1: ArrayLike, h2: ArrayLike, a: ArrayLike, ratio: ArrayLike = 1.0
     >>> float(invariant(3.0, 4.0, 5.0))
     0.0
     """
-    h1, h2, a = numbers("h1", h1), numbers("h2", h2), numbers("a", a)
-    return h1**2 + h2**2 / numbers("ratio", ratio, 0.0) - a**2
+    h1, h2, a, ratio = broadcast(
+        h1=numbers("h1", h1), h2=numbers("h2", h2), a=numbers("a", a), ratio=numbers("ratio", ratio, 0.0)
+    )
+    return h1**2 + h2**2 / ratio - a**2
 
 
 def late_rare_logit(frequent_logit: ArrayLike, limit: ArrayLike, ratio: ArrayLike = 1.0) -> np.ndarray:
@@ -83,7 +90,10 @@ def late_rare_logit(frequent_logit: ArrayLike, limit: ArrayLike, ratio: ArrayLik
     >>> late_rare_logit([100.0, 1e4], 0.92324).round(2).tolist()
     [9.25, 92.33]
     """
-    logit = numbers("frequent_logit", frequent_logit, 0.0, ends="[)")
-    limit = numbers("limit", limit, 0.0, ends="[)")
-    square = limit**2 / numbers("ratio", ratio, 0.0)
+    logit, limit, ratio = broadcast(
+        frequent_logit=numbers("frequent_logit", frequent_logit, 0.0, ends="[)"),
+        limit=numbers("limit", limit, 0.0, ends="[)"),
+        ratio=numbers("ratio", ratio, 0.0),
+    )
+    square = limit**2 / ratio
     return limit * np.sqrt((square + np.hypot(square, 2 * logit)) / 2)

@@ -21,7 +21,7 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import OptimizeResult
 from scipy.special import expit
 
-from lib.arguments import numbers
+from lib.arguments import array, broadcast, number, numbers
 
 _EQUAL = (1.0, 1.0)
 
@@ -32,6 +32,12 @@ class Saddle:
 
     ``stable < 0 < unstable`` are eigenvalues of the linearised flow, the third is zero (along the family of
     saddles); the directions have components h1, h2, a with positive a.
+
+    Example:
+
+    >>> at = saddle(4.0)
+    >>> at.point.round(4).tolist(), at.stable_direction.round(4).tolist()
+    ([1.4142, 1.4142, 0.0], [-0.3251, 0.3251, 0.8881])
     """
 
     point: np.ndarray
@@ -41,7 +47,7 @@ class Saddle:
     unstable_direction: np.ndarray
 
 
-def pair(name: str, values: tuple[float, float]) -> np.ndarray:
+def pair(name: str, values: ArrayLike) -> np.ndarray:
     """Return two positive numbers as an array; raises ``ValueError`` for anything else.
 
     Example:
@@ -49,10 +55,7 @@ def pair(name: str, values: tuple[float, float]) -> np.ndarray:
     >>> pair("norms", (1, 2))
     array([1., 2.])
     """
-    pair = numbers(name, values, 0.0)
-    if pair.shape != (2,):
-        raise ValueError(f"{name} is {values}, allowed: two positive numbers")
-    return pair
+    return array(name, values, (2,), 0.0)
 
 
 def velocity(state: np.ndarray, norms: np.ndarray, rates: np.ndarray) -> np.ndarray:
@@ -79,7 +82,8 @@ def invariant(h1: ArrayLike, h2: ArrayLike, a: ArrayLike, norms: tuple[float, fl
     [0.01, 0.81]
     """
     n1, n2 = pair("norms", norms)
-    return numbers("h1", h1) ** 2 / n1**2 + numbers("h2", h2) ** 2 / n2**2 - numbers("a", a) ** 2
+    h1, h2, a = broadcast(h1=numbers("h1", h1), h2=numbers("h2", h2), a=numbers("a", a))
+    return (h1 / n1) ** 2 + (h2 / n2) ** 2 - a**2
 
 
 def saddle(c: float, norms: tuple[float, float] = _EQUAL, rates: tuple[float, float] = _EQUAL) -> Saddle:
@@ -93,7 +97,7 @@ def saddle(c: float, norms: tuple[float, float] = _EQUAL, rates: tuple[float, fl
     >>> saddle(1.0).point.round(4).tolist(), round(saddle(1.0).stable, 5), round(saddle(1.0).unstable, 5)
     ([0.7071, 0.7071, 0.0], -0.84307, 0.59307)
     """
-    c = float(numbers("c", c, 0.0))
+    c = number("c", c, 0.0)
     (n1, n2), (r1, r2) = pair("norms", norms), pair("rates", rates)
     h1, h2 = np.array([r2, r1]) * np.sqrt(c) / np.hypot(r2 / n1, r1 / n2)
     damping, drive = (r1 * h1**2 + r2 * h2**2) / 4, (r1 * n1) ** 2 + (r2 * n2) ** 2
@@ -152,7 +156,7 @@ def curve_end(
     >>> curve_end(1.0).round(5).tolist(), curve_end(9.0).tolist()
     ([1.47378, -1.47378], [inf, -inf])
     """
-    ends, last = [], 1e6 * max(1.0, float(np.sqrt(numbers("c", c, 0.0))))
+    ends, last = [], 1e6 * max(1.0, np.sqrt(number("c", c, 0.0)))
     for sign in (1, -1):
         run = _branch(c, norms, rates, sign, last)
         ends.append(sign * (run.t_events[0][0] if len(run.t_events[0]) else np.inf))
@@ -164,14 +168,19 @@ def _offset(c: float) -> float:
 
 
 def _branch(
-    c: float, norms: ArrayLike, rates: ArrayLike, sign: int, last: float, wanted: np.ndarray | None = None
+    c: float,
+    norms: tuple[float, float],
+    rates: tuple[float, float],
+    sign: int,
+    last: float,
+    wanted: np.ndarray | None = None,
 ) -> OptimizeResult:
     """Integrate h1, h2 along the curve from the saddle, with ``|a|`` for the clock."""
-    at, norms, rates = saddle(c, norms, rates), pair("norms", norms), pair("rates", rates)
+    at, sizes, draws = saddle(c, norms, rates), pair("norms", norms), pair("rates", rates)
     shrinking = 0 if sign > 0 else 1
 
     def slope(size: float, h: np.ndarray) -> np.ndarray:
-        speed = velocity(np.array([*h, sign * size]), norms, rates)
+        speed = velocity(np.array([*h, sign * size]), sizes, draws)
         return sign * speed[:2] / speed[2]
 
     def left(_: float, h: np.ndarray) -> float:
@@ -180,7 +189,8 @@ def _branch(
     def stays(size: float, h: np.ndarray) -> float:
         return size * h[shrinking] - 60  # all that can still be lost is of order exp(-60)
 
-    left.terminal, stays.terminal = True, wanted is None
+    left.terminal = True  # type: ignore[attr-defined]
+    stays.terminal = wanted is None  # type: ignore[attr-defined]
     start = at.point + sign * _offset(c) * at.stable_direction / at.stable_direction[2]
     return solve_ivp(
         slope, (_offset(c), last), start[:2], "DOP853", wanted, events=(left, stays), rtol=1e-12, atol=1e-14
