@@ -1,0 +1,83 @@
+"""Paths of activation counts in early alignment: how long a neuron can travel before it arrives.
+
+A stage with ``n_a`` active data lasts at most a constant over ``n_a``, so that sums of ``1/n_a`` along
+paths bound the time of arrival.  Counts are those of the positive and of the negative data, for a neuron
+of positive output sign; for the other sign exchange them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import digamma
+
+from lib.arguments import broadcast, numbers, whole
+
+
+def _harmonic(n: np.ndarray) -> np.ndarray:
+    return digamma(n + 1) + np.euler_gamma
+
+
+def maximal_path_sum(positive: ArrayLike, negative: ArrayLike) -> np.ndarray:
+    """Return ``H_(n-) + 1/2 + H_(n+ - 1)``, the sum of 1/n_a along the maximal path; H the harmonic numbers.
+
+    Without negative data it is ``H_(n+ - 1)``.  ``positive`` counts from 1, ``negative`` from 0; they
+    broadcast.  Raises ``ValueError`` for other counts. [min2024, App. C.2]
+
+    Example:
+
+    >>> maximal_path_sum([2, 2], [0, 1]).round(12).tolist()
+    [1.0, 2.5]
+    """
+    plus, minus = broadcast(
+        positive=_whole("positive", positive, 1), negative=_whole("negative", negative, 0)
+    )
+    return np.where(minus > 0, _harmonic(minus) + 0.5, 0.0) + _harmonic(plus - 1)
+
+
+def longest_path_sum(positive: int, negative: int) -> float:
+    """Return the largest sum of 1/n_a over all admissible paths to (n_+, 0), by dynamic programming.
+
+    A step gains any number of positive data, loses any number of negative data, or both, and avoids (0, 0).
+    ``positive`` counts from 1, ``negative`` from 0.  Raises ``ValueError`` for other counts.
+
+    Example:
+
+    >>> longest_path_sum(2, 1)
+    2.5
+    """
+    positive, negative = whole("positive", positive, 1), whole("negative", negative)
+    longest = np.full((positive + 1, negative + 1), -np.inf)
+    for gained in range(positive, -1, -1):
+        for left in range(negative + 1):
+            if gained == positive and left == 0:
+                longest[gained, left] = 0.0
+            elif gained + left > 0:
+                onward = longest[gained:, : left + 1].copy()
+                onward[0, left] = -np.inf
+                longest[gained, left] = 1 / (gained + left) + onward.max()
+    return float(longest[np.isfinite(longest)].max())
+
+
+def worst_path_sum(n: int) -> float:
+    """Return the largest sum of 1/n_a for n data of any split, for neurons that reach their region or die.
+
+    A dying neuron loses its ``n_-`` data one by one, which takes ``H_(n-)``.  ``n`` is from 1 on.  Raises
+    ``ValueError`` for other counts.
+
+    Example:
+
+    >>> [worst_path_sum(n) for n in (1, 2, 3)]
+    [1.0, 1.5, 2.5]
+    """
+    n = whole("n", n, 1)
+    positive = np.arange(1, n + 1)
+    alive = maximal_path_sum(positive, n - positive).max()
+    return float(max(alive, (1 / np.arange(1, n + 1)).sum()))
+
+
+def _whole(name: str, value: ArrayLike, low: int) -> np.ndarray:
+    entries = numbers(name, value, low, ends="[)")
+    if (broken := entries[entries != np.floor(entries)]).size:
+        raise ValueError(f"{name} holds {broken.flat[0]}, allowed: whole numbers from {low} on")
+    return entries
