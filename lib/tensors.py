@@ -7,6 +7,26 @@ from typing import Any
 import torch
 
 
+def shaped(name: str, value: Any, *shapes: tuple[int | str, ...]) -> torch.Tensor:
+    """Return ``value`` if it is a tensor of numbers, of any type, of one of the ``shapes``.
+
+    Each entry of a shape is a length, or a letter for any length; a letter that comes twice in one shape
+    means the same length.  Without shapes any shape will do; no axis may be empty.  Raises ``ValueError``
+    with the name, the shape and the allowed ones.
+
+    Example:
+
+    >>> shaped("labels", torch.tensor([3, 1]), ("n",)).shape
+    torch.Size([2])
+    """
+    if not isinstance(value, torch.Tensor):
+        raise ValueError(f"{name} is {value!r}, allowed: a torch tensor")
+    if not value.numel() or (shapes and not any(_fits(value.shape, shape) for shape in shapes)):
+        allowed = " or ".join(_written(shape) for shape in shapes) or "no empty axis"
+        raise ValueError(f"{name} has shape {tuple(value.shape)}, allowed: {allowed}")
+    return value
+
+
 def tensor(
     name: str,
     value: Any,
@@ -14,12 +34,10 @@ def tensor(
     finite: bool = True,
     dtype: torch.dtype | None = None,
 ) -> torch.Tensor:
-    """Return ``value`` if it is a tensor of real floats of one of the ``shapes``, all of them finite.
+    """Return ``value`` if it is a tensor of real floats, all of them finite, shaped as in :func:`shaped`.
 
-    Each entry of a shape is a length, or a letter for any length from 1 on; a letter that comes twice in one
-    shape means the same length.  No shapes: any shape without empty axes.  ``finite=False`` lets infinities
-    and NaN through, ``dtype`` asks for one type.  Raises ``ValueError`` with the name, what is wrong and what
-    is allowed.
+    ``finite=False`` lets infinities and NaN through, ``dtype`` asks for one type.  Raises ``ValueError`` with
+    the name, what is wrong and what is allowed.
 
     Example:
 
@@ -30,14 +48,9 @@ def tensor(
     ...
     ValueError: inputs has shape (3,), allowed: (n, 2) or (seeds, n, 2)
     """
-    if not isinstance(value, torch.Tensor) or not value.is_floating_point():
-        got = value.dtype if isinstance(value, torch.Tensor) else repr(value)
-        raise ValueError(f"{name} is {got}, allowed: a torch tensor of real floats")
-    if dtype is not None and value.dtype != dtype:
-        raise ValueError(f"{name} holds {value.dtype}, allowed: {dtype}")
-    if not value.numel() or (shapes and not any(_fits(value.shape, shape) for shape in shapes)):
-        allowed = " or ".join(_written(shape) for shape in shapes) or "no empty axis"
-        raise ValueError(f"{name} has shape {tuple(value.shape)}, allowed: {allowed}")
+    shaped(name, value, *shapes)
+    if not value.is_floating_point() or dtype not in (None, value.dtype):
+        raise ValueError(f"{name} holds {value.dtype}, allowed: {dtype or 'real floats'}")
     if finite and not value.is_meta and not (good := torch.isfinite(value)).all():
         raise ValueError(f"{name} holds {value[~good][0].item()}, allowed: finite numbers")
     return value
@@ -53,8 +66,8 @@ def signed(name: str, value: Any, like: torch.Tensor) -> torch.Tensor:
     >>> signed("labels", torch.tensor([1.0, -1.0]), like=torch.zeros(5, 2))
     tensor([ 1., -1.])
     """
-    if not isinstance(value, torch.Tensor) or value.is_complex():
-        raise ValueError(f"{name} is {value!r}, allowed: a torch tensor of +1 and -1")
+    if not isinstance(value, torch.Tensor):
+        raise ValueError(f"{name} is {value!r}, allowed: a torch tensor")
     lengths = zip(reversed(value.shape), reversed(like.shape), strict=False)
     if value.ndim > like.ndim or any(mine not in (1, theirs) for mine, theirs in lengths):
         raise ValueError(

@@ -17,7 +17,7 @@ from lib.interrupts import Interrupts
 from lib.mlps import gradients
 from lib.objectives import Objective
 from lib.optimisers import Optimiser
-from lib.tensors import tensor, usable_device
+from lib.tensors import shaped, tensor, usable_device
 
 PATIENCE = 3.0
 """Seconds after which a run shows its progress."""
@@ -175,21 +175,15 @@ class _Run:
         self.network = deepcopy(network).to(device).eval()
         self.inputs, self.n = inputs.to(device), inputs.shape[-2]
         self.seeds = self._count_seeds()
-        if not isinstance(labels, torch.Tensor) or labels.shape not in ((self.n,), (self.seeds, self.n)):
-            got = f"has shape {tuple(labels.shape)}" if isinstance(labels, torch.Tensor) else f"is {labels!r}"
-            raise ValueError(f"labels {got}, allowed: ({self.n},) or ({self.seeds}, {self.n})")
+        shaped("labels", labels, (self.n,), (self.seeds, self.n))
         self.parameters: list[torch.Tensor] = list(self.network.train().parameters())
         self.labels = labels.to(device)
         self.grouped = objective.to(self.inputs) if isinstance(objective, Grouped) else None
         self.objective, self.optimiser, self.made = objective, optimiser, 0
-        self.memory: dict[str, Any] = {
-            "optimiser": optimiser.start(self.parameters),
-            "objective": None,
-            "batches": None,
-        }
-        if memory is not None:
-            _check_memory(memory, self.memory)
-            self.memory = _moved(deepcopy(memory), device)
+        state = self.grouped.start(self.inputs.new_zeros(self.seeds, 1)) if self.grouped else None
+        fresh: dict[str, Any] = {"optimiser": optimiser.start(self.parameters), "batches": None}
+        fresh["objective"] = state
+        self.memory = fresh if memory is None else _continued(memory, fresh, device)
         self.values = torch.zeros(self.seeds)
         self.diverged: tuple[int, ...] = ()
 
@@ -204,15 +198,16 @@ class _Run:
 
     def choose_batches(self, size: int | None, generators: Sequence[torch.Generator] | None) -> None:
         """Use parts of ``size`` examples, in the order of the memory where no generators are given."""
+        old, self.memory["batches"] = self.memory["batches"], None
         if size is None:
-            self.memory["batches"] = None
-        elif generators is not None or self.memory["batches"] is None:
-            batches = Batches(self.n, whole("batch_size", size, 1), generators or ())
-            if len(batches.generators) != self.seeds:
-                raise ValueError(
-                    f"generators has {len(batches.generators)}, allowed: {self.seeds}, one a seed"
-                )
-            self.memory["batches"] = batches
+            return
+        size = whole("batch_size", size, 1)
+        batches = old if generators is None and old else Batches(self.n, size, generators or ())
+        batches.size, seeds = size, len(batches.generators)
+        if (batches.n, seeds) != (self.n, self.seeds):
+            got = f"{seeds} seeds and {batches.n} examples"
+            raise ValueError(f"generators or memory are for {got}, allowed: {self.seeds} and {self.n}")
+        self.memory["batches"] = batches
 
     def step(self) -> None:
         """Make one step of the optimiser."""
@@ -260,16 +255,13 @@ class _Run:
         """Raise an error that names the lost seeds, if there are ``some``, otherwise only if all are."""
         if lost.any() if some else lost.all():
             self.diverged = tuple(lost.nonzero().flatten().tolist())
-            raise Diverged(
-                f"the objective of seeds {self.diverged} is not finite after {self.made} steps; "
-                "a smaller step may help"
-            )
+            lost_at = f"seeds {self.diverged} have no finite objective after {self.made} steps"
+            raise Diverged(f"{lost_at}; a smaller step may help")
 
     def result(self, kept: list[tuple[int, Any]], stopped: str) -> Training:
         """Return the run until now."""
         counts, values = tuple(k for k, _ in kept), tuple(value for _, value in kept)
-        network = self.network.eval()
-        return Training(network, self.memory, counts, values, self.made, stopped, self.diverged)
+        return Training(self.network.eval(), self.memory, counts, values, self.made, stopped, self.diverged)
 
 
 def _checked_times(record_at: Iterable[int], steps: int) -> frozenset[int]:
@@ -281,13 +273,19 @@ def _checked_times(record_at: Iterable[int], steps: int) -> frozenset[int]:
     return times
 
 
-def _check_memory(memory: dict[str, Any], fresh: dict[str, Any]) -> None:
+def _continued(memory: dict[str, Any], fresh: dict[str, Any], device: torch.device) -> dict[str, Any]:
+    """Return a copy of the memory on the device, without the state of an objective of another shape."""
+
     def shapes(part: dict[str, Any]) -> dict[str, Any]:
         return {name: [v.shape for v in part[name]] for name in part if isinstance(part[name], list)}
 
     fits = isinstance(memory, dict) and memory.keys() == fresh.keys()
     if not fits or shapes(memory["optimiser"]) != shapes(fresh["optimiser"]):
         raise ValueError("memory does not fit, allowed: that of a run of the same network and optimiser")
+    memory, state = _moved(deepcopy(memory), device), fresh["objective"]
+    if state is None or memory["objective"] is None or memory["objective"].shape != state.shape:
+        memory["objective"] = state
+    return memory
 
 
 def _moved(part: Any, device: torch.device) -> Any:

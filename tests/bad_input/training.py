@@ -113,6 +113,11 @@ CASES = [
         {"value": NO_TENSOR | as_tensors(holding(INPUTS.numpy(), NOT_FINITE)) | st.just(INPUTS[:0])},
     ),
     Case(
+        tensors.shaped,
+        {"name": "value", "value": INPUTS},
+        {"value": NOT_NUMBERS | st.sampled_from([1.0, np.ones((4, 2)), INPUTS[:0]])},
+    ),
+    Case(
         tensors.usable_device,
         {"name": "value", "value": "cpu"},
         {"value": st.sampled_from(["nowhere", 3.5, "cpu:x", None, [1]])},
