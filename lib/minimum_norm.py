@@ -15,9 +15,13 @@ from itertools import product
 
 import cvxpy
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import nnls
 
+from lib.arguments import array, number
+from lib.least_norm import SolverFailure
 from lib.networks import TwoLayer
+from lib.theory.orthogonal_data import lengths, same_length
 
 MOST_DATA = 8  # 2^n patterns of either sign
 _SOLVER = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
@@ -33,6 +37,12 @@ class MinimumNorm:
     largest violation of the condition that ``sum_k duals_k phi(<w, x_k>)`` lies between -1 and 1 for unit
     vectors w, and ``complementarity`` its largest distance from the sign of the output at the network's own
     directions, weighted with their share of the cost.
+
+    Example:
+
+    >>> solved = minimum_norm_interpolation([[1.0, 0.0], [0.0, 2.0]], [1.0, -1.0])
+    >>> round(solved.value, 6), solved.duals.round(6).tolist(), solved.stationarity < 1e-6
+    (1.5, [1.0, -0.5], True)
     """
 
     value: float
@@ -44,25 +54,37 @@ class MinimumNorm:
     complementarity: float
 
 
-def minimum_norm_interpolation(inputs: np.ndarray, labels: np.ndarray, *, slope: float = 0.0) -> MinimumNorm:
+def minimum_norm_interpolation(inputs: ArrayLike, labels: ArrayLike, *, slope: float = 0.0) -> MinimumNorm:
     """Find a (leaky) ReLU network of any width, without bias, with ``f(x_k) = y_k`` and the least squared
     norm.
 
-    ``inputs`` is (n, d) with n at most 8, ``labels`` (n,) real, ``slope`` the leaky slope.  Solved by
-    Clarabel through cvxpy; the minimiser need not be unique, the value is.  Raises ``ValueError`` for bad
-    shapes, for labels that are all zero, and for data that no ReLU network without bias interpolates (a
-    zero input with a label, or inputs of one ray whose labels are not in proportion), naming the data.
+    ``inputs`` is (n, d) with n at most 8, ``labels`` (n,) real, ``slope`` the leaky slope, from 0 to
+    below 1. Solved by Clarabel through cvxpy, up to about 1e-8 of the value for data of any size; the
+    minimiser need not be unique, the value is.  Raises ``ValueError`` for bad shapes, for labels that are
+    all zero, and for data that no ReLU network without bias interpolates (a zero input with a label, or
+    inputs of one ray whose labels are not in proportion), naming the data;
+    :class:`lib.least_norm.SolverFailure` if the solver gives up. Source: [boursier2022, Eq. 8] for
+    orthogonal inputs.
+
+    Example:
+
+    >>> solved = minimum_norm_interpolation([[-0.5, 1.0], [2.0, 1.0]], [-1.0, 1.0])
+    >>> round(solved.value, 6), solved.network([[2.0, 1.0]]).round(6)
+    (1.341641, array([1.]))
     """
     x, y = _checked(inputs, labels)
-    if not 0 <= slope < 1:
-        raise ValueError(f"slope is {slope}, allowed: 0 (ReLU) to below 1")
-    n, d = x.shape
+    slope = number("slope", slope, 0.0, 1.0, "[)")
+    # Solved in the span of the inputs, in units in which inputs and labels are at most 1.
+    size, height = lengths(x).max(), np.abs(y).max()
+    basis = np.linalg.qr(x.T / size)[0] if x.shape[1] > len(x) else np.eye(x.shape[1])
+    unit_x, unit_y = x / size @ basis, y / height
+    n, d = unit_x.shape
     cells = [(sign, np.array(on)) for sign in (1.0, -1.0) for on in product((False, True), repeat=n)]
     vectors = cvxpy.Variable((len(cells), d))
-    heights = vectors @ x.T
+    heights = vectors @ unit_x.T
     sides = np.array([np.where(on, 1.0, -1.0) for _, on in cells])
     active = np.array([sign * np.where(on, 1.0, slope) for sign, on in cells])
-    fits = cvxpy.sum(cvxpy.multiply(active, heights), axis=0) == y
+    fits = cvxpy.sum(cvxpy.multiply(active, heights), axis=0) == unit_y
     problem = cvxpy.Problem(
         cvxpy.Minimize(cvxpy.sum(cvxpy.norm(vectors, axis=1))), [fits, cvxpy.multiply(sides, heights) >= 0]
     )
@@ -70,21 +92,34 @@ def minimum_norm_interpolation(inputs: np.ndarray, labels: np.ndarray, *, slope:
         # A solver that stops short of its tolerance says so; what it reached is measured below and returned.
         warnings.filterwarnings("ignore", message="Solution may be inaccurate")
         problem.solve(solver=cvxpy.CLARABEL, **_SOLVER)
-    if problem.status not in ("optimal", "optimal_inaccurate"):
-        raise ValueError(
-            f"inputs and labels admit no interpolating ReLU network (solver says {problem.status})"
+    if problem.status in ("infeasible", "infeasible_inaccurate"):
+        raise ValueError("inputs and labels admit no interpolating ReLU network, allowed: data that do")
+    if problem.status not in ("optimal", "optimal_inaccurate") or vectors.value is None:
+        raise SolverFailure(
+            f"Clarabel ended with the status {problem.status}; look for inputs that nearly share a ray"
         )
     signs = np.array([sign for sign, _ in cells])
-    return _certified(x, y, signs, vectors.value, -np.asarray(fits.dual_value), slope)
+    lifted = height / size * vectors.value @ basis.T
+    return _certified(x, y, signs, lifted, -np.asarray(fits.dual_value) / size, slope)
 
 
-def largest_response(inputs: np.ndarray, duals: np.ndarray, slope: float = 0.0) -> float:
-    """Return the largest ``|sum_k duals_k phi(<w, x_k>)|`` over unit vectors w, duals (n,).
+def largest_response(inputs: ArrayLike, duals: ArrayLike, slope: float = 0.0) -> float:
+    """Return the largest ``|sum_k duals_k phi(<w, x_k>)|`` over unit vectors w.
 
-    In the cone of one activation pattern the sum is linear, and its largest value on unit vectors is the
-    length of the projection of its gradient on the cone, which is a non-negative least-squares problem.
+    ``inputs`` is (n, d) with n at most 8, ``duals`` (n,) real, ``slope`` that of phi, from 0 to 1.
+    Raises ``ValueError`` for other arguments.  In the cone of one activation pattern the sum is linear,
+    and its largest value on unit vectors is the length of the projection of its gradient on the cone,
+    which is a non-negative least-squares problem.
+
+    Example:
+
+    >>> round(largest_response([[1.0, 0.0], [0.0, 1.0]], [3.0, -4.0]), 12)
+    4.0
     """
-    x = np.asarray(inputs, dtype=float)
+    x, duals = array("inputs", inputs, ("n", "d")), array("duals", duals, ("n",))
+    slope = number("slope", slope, 0.0, 1.0, "[]")
+    same_length(inputs=len(x), duals=len(duals))
+    _few(x)
     best = 0.0
     for on in product((False, True), repeat=len(x)):
         outward = np.where(on, -1.0, 1.0)[:, None] * x
@@ -96,7 +131,7 @@ def largest_response(inputs: np.ndarray, duals: np.ndarray, slope: float = 0.0) 
 def _certified(
     x: np.ndarray, y: np.ndarray, signs: np.ndarray, vectors: np.ndarray, duals: np.ndarray, slope: float
 ) -> MinimumNorm:
-    costs = np.linalg.norm(vectors, axis=1)
+    costs = lengths(vectors)
     kept = costs > 1e-7 * costs.sum()
     roots = np.sqrt(costs[kept])
     network = TwoLayer(vectors[kept] / roots[:, None], signs[kept] * roots, slope)
@@ -115,25 +150,29 @@ def _certified(
     )
 
 
-def _checked(inputs: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    x, y = np.asarray(inputs, dtype=float), np.asarray(labels, dtype=float)
-    if x.ndim != 2 or y.shape != x.shape[:1] or not len(x):
-        raise ValueError(f"inputs has shape {x.shape}, labels {y.shape}; allowed: (n, d) and (n,), n > 0")
-    if not (np.isfinite(x).all() and np.isfinite(y).all()):
-        raise ValueError("inputs or labels holds values that are not finite")
+def _few(x: np.ndarray) -> None:
     if len(x) > MOST_DATA:
         raise ValueError(f"inputs holds {len(x)} data, allowed: up to {MOST_DATA} (2^n patterns)")
+
+
+def _checked(inputs: ArrayLike, labels: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    x, y = array("inputs", inputs, ("n", "d")), array("labels", labels, ("n",))
+    same_length(inputs=len(x), labels=len(y))
+    _few(x)
     if not y.any():
-        raise ValueError("labels are all zero; the zero network interpolates them")
-    norms = np.linalg.norm(x, axis=1)
+        raise ValueError("labels are all zero, allowed: others; the zero network interpolates these")
+    norms = lengths(x)
     if (bad := np.flatnonzero((norms == 0) & (y != 0))).size:
         raise ValueError(
-            f"input {bad[0]} is zero, its label {y[bad[0]]:.6g}: no network without bias fits it"
+            f"inputs holds a zero vector at row {bad[0]}, its label is {y[bad[0]]:.6g}: "
+            "no network without bias fits it"
         )
+    rates = np.divide(y / np.abs(y).max(), norms / norms.max(), out=np.zeros_like(y), where=norms > 0)
+    units = x / np.where(norms > 0, norms, 1.0)[:, None]
     for i in range(len(x)):
         for k in range(i):
-            same_ray = norms[i] * norms[k] > 0 and x[i] @ x[k] >= (1 - 1e-12) * norms[i] * norms[k]
-            if same_ray and abs(y[i] / norms[i] - y[k] / norms[k]) > 1e-12 * np.abs(y / norms.max()).max():
+            same_ray = norms[i] > 0 and norms[k] > 0 and units[i] @ units[k] >= 1 - 1e-12
+            if same_ray and abs(rates[i] - rates[k]) > 1e-12 * np.abs(rates).max():
                 raise ValueError(
                     f"inputs {k} and {i} lie on one ray but their labels are not in proportion: "
                     "no ReLU network without bias fits them"

@@ -78,11 +78,11 @@ def test_no_interpolator_beats_it():
     ("inputs", "labels", "message"),
     [
         ([[1.0, 0.0], [2.0, 0.0]], [1.0, 1.0], "inputs 0 and 1 lie on one ray"),
-        ([[0.0, 0.0], [1.0, 0.0]], [1.0, 1.0], "input 0 is zero"),
+        ([[0.0, 0.0], [1.0, 0.0]], [1.0, 1.0], "zero vector at row 0"),
         ([[1.0, 0.0]], [0.0], "all zero"),
         (np.ones((9, 2)), np.ones(9), "up to 8"),
         ([[1.0, 0.0]], [1.0, 2.0], "labels"),
-        ([[np.inf, 0.0]], [1.0], "not finite"),
+        ([[np.inf, 0.0]], [1.0], "inputs holds inf"),
     ],
 )
 def test_bad_data_are_refused(inputs, labels, message):
@@ -102,5 +102,22 @@ def test_the_leaky_program_is_certified(slope):
     solved = minimum_norm_interpolation(x, y, slope=slope)
     assert solved.value - solved.lower_bound < 1e-7 * solved.value
     np.testing.assert_allclose(solved.network(x), y, atol=1e-7)
-    with pytest.raises(ValueError, match="slope is 1"):
+    with pytest.raises(ValueError, match=r"slope holds 1\.0"):
         minimum_norm_interpolation(x, y, slope=1.0)
+
+
+@pytest.mark.parametrize(("size", "height"), [(1e-9, 1e-9), (1e150, 1e-150), (1e9, 1e-9)])
+def test_data_of_any_size(size, height):
+    x, y = five_on_a_line()
+    plain, scaled = minimum_norm_interpolation(x, y), minimum_norm_interpolation(size * x, height * y)
+    np.testing.assert_allclose(scaled.value, height / size * plain.value, rtol=1e-7)
+    np.testing.assert_allclose(scaled.network(size * x), height * y, atol=1e-7 * height)
+    assert scaled.stationarity < 1e-6
+
+
+def test_inputs_of_many_dimensions_are_reduced_to_their_span():
+    x, y = five_on_a_line()
+    rotation = orthonormal_inputs(2, 300, rng=np.random.default_rng(0))
+    plain, lifted = minimum_norm_interpolation(x, y), minimum_norm_interpolation(x @ rotation, y)
+    np.testing.assert_allclose(lifted.value, plain.value, rtol=1e-7)
+    np.testing.assert_allclose(lifted.network(x @ rotation), y, atol=1e-7)
