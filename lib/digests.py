@@ -1,8 +1,9 @@
 """Which code a result depends on, found without running it, and digests of that code.
 
-A module depends on all modules that it imports anywhere in its text, on the packages these lie in, and on
-what those import in turn, as far as they lie in the folders given.  Comments, docstrings and empty lines
-are not part of a digest: to explain code better does not make a result stale.
+A module depends on all modules that it imports anywhere in its text and on what those import in turn, as far
+as they lie in the folders given.  A package that is only passed through, as ``a`` in ``from a.b import f``,
+does not count: importing has no side effects here.  Comments, docstrings and empty lines are not part of a
+digest: to explain code better does not make a result stale.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-# They name and register experiments and compute nothing: no result depends on them.
-CARRIERS = ("lib", "lib.experiments", "lib.experiments.registry")
+# It names experiments and computes nothing: no result depends on it.
+CARRIER = "lib.experiments.registry"
 
 
 def digest_of_source(source: str) -> str:
@@ -83,8 +84,8 @@ def module_file(module: str, folders: Sequence[Path] = (ROOT,)) -> Path | None:
 def dependencies(module: str, folders: Sequence[Path] = (ROOT,)) -> dict[str, Path]:
     """Return all modules in ``folders`` that ``module`` depends on, itself first, with their files.
 
-    What only names and registers experiments is left out, and what is imported only there.  Raises
-    ``ValueError`` if the module is in none of the folders.
+    The registry of experiments is left out, and what is imported only there.  Raises ``ValueError`` if the
+    module is in none of the folders.
 
     Example:
 
@@ -98,34 +99,27 @@ def dependencies(module: str, folders: Sequence[Path] = (ROOT,)) -> dict[str, Pa
     while waiting:
         name = waiting.pop()
         path = module_file(name, folders)
-        if path is None or name in found or name in CARRIERS:
+        if path is None or name in found or name == CARRIER:
             continue
         found[name] = path
-        waiting += _imports(name, path)
+        waiting += _imports(name, path, folders)
     return found
 
 
-def _imports(module: str, path: Path) -> Iterator[str]:
-    """The dotted names that a module may import, its packages included; some name a function instead."""
+def _imports(module: str, path: Path, folders: Sequence[Path]) -> Iterator[str]:
+    """The modules that a module imports; some may lie elsewhere."""
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-    if package:
-        yield from _with_packages(package)
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield from _with_packages(alias.name)
+            yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            origin = node.module or ""
-            if node.level:
-                kept = package.split(".")[: len(package.split(".")) - node.level + 1]
-                origin = ".".join([*kept, *([origin] if origin else [])])
-            yield from _with_packages(origin)
-            yield from (f"{origin}.{alias.name}" for alias in node.names if alias.name != "*")
-
-
-def _with_packages(name: str) -> Iterator[str]:
-    parts = name.split(".")
-    return (".".join(parts[:count]) for count in range(1, len(parts) + 1))
+            above = package.split(".")
+            origin = above[: len(above) - node.level + 1] if node.level else []
+            origin += [node.module] if node.module else []
+            for alias in node.names:
+                inner = ".".join([*origin, alias.name])
+                is_module = alias.name != "*" and module_file(inner, folders) is not None
+                yield inner if is_module else ".".join(origin)
 
 
 def code_digests(module: str, folders: Sequence[Path] = (ROOT,)) -> dict[str, str]:

@@ -53,14 +53,21 @@ class Record:
         return digest({"name": self.name, "config": self.config, "modules": self.modules})
 
     def values(self, metric: str) -> np.ndarray:
-        """The values of a metric, an array with the seeds as first axis.
+        """The values of a metric, an array with the seeds as first axis; of lists that differ in length
+        from seed to seed, an array of lists.
 
         Raises ``ValueError`` with the metrics there are for an unknown one.
         """
         known = list(self.metrics[0]) if self.metrics else []
         if metric not in known:
             raise ValueError(f"metric is {metric!r}, allowed for {self.name}: {', '.join(known)}")
-        return np.array([one[metric] for one in self.metrics])
+        values = [one[metric] for one in self.metrics]
+        try:
+            return np.array(values)
+        except ValueError:
+            ragged = np.empty(len(values), dtype=object)
+            ragged[:] = values
+            return ragged
 
     def stale(self) -> tuple[str, ...]:
         """What is no longer as it was when this was recorded, a reason each; empty if everything still is."""

@@ -74,9 +74,9 @@ def test_code_and_other_text_do_count(other):
 
 
 def package(folder):
-    """A package: main imports near by name, near imports far inside a function, and aside nobody."""
+    """A package: main imports near, near imports far in a function, aside is imported on the way only."""
     files = {
-        "__init__": "",
+        "__init__": "from copied.aside import x",
         "main": "import numpy\nfrom copied import near\nfrom copied.near import g\n",
         "near": "def g():\n    from . import far\n    return far.h()\n",
         "far": "def h():\n    return 1\n",
@@ -90,12 +90,16 @@ def package(folder):
 
 def test_dependencies_are_found_without_running_them(tmp_path):
     package(tmp_path)
-    assert set(dependencies("copied.main", [tmp_path])) == {
-        "copied",
-        "copied.main",
-        "copied.near",
-        "copied.far",
-    }
+    assert set(dependencies("copied.main", [tmp_path])) == {"copied.main", "copied.near", "copied.far"}
+
+
+@pytest.mark.parametrize(
+    "text", ["from copied import x", "from copied import *", "import copied", "from . import x"]
+)
+def test_what_a_package_hands_on_counts_where_it_is_used(tmp_path, text):
+    files = package(tmp_path)
+    (files / "main.py").write_text(text)
+    assert set(dependencies("copied.main", [tmp_path])) == {"copied.main", "copied", "copied.aside"}
 
 
 @pytest.mark.parametrize("module", ["main", "near", "far"])
@@ -184,6 +188,8 @@ def test_a_record_is_read_as_it_was_written(tmp_path):
     written = write_record(filled([3, 5]), tmp_path)
     assert read_record(written.path) == written == latest(planned(COUNT), tmp_path)
     np.testing.assert_array_equal(written.values("curve"), [[3, 0.1], [5, 0.1]])
+    ragged = dataclasses.replace(written, metrics=({"times": [1.0, 2.0]}, {"times": [3.0]}))
+    assert list(ragged.values("times")) == [[1.0, 2.0], [3.0]]
     with pytest.raises(ValueError, match="metric is 'los', allowed for counting: square, curve"):
         written.values("los")
 
