@@ -58,6 +58,104 @@ def plane_side(
     return np.sign(r1 * h1 - r2 * h2 + np.hypot(r1 * n1, r2 * n2) * a).astype(int)
 
 
+def capture_probability(
+    norms: tuple[float, float] = _EQUAL, rates: tuple[float, float] = _EQUAL, ratio: ArrayLike = 1.0
+) -> np.ndarray:
+    """Return the probability that class +1 captures a small neuron which is active on both classes.
+
+    Weights are centred normals, those of the first layer with ``1 / ratio`` times the standard deviation of
+    ``a``: the share of the octants ``h1, h2 > 0`` on one side of the plane of :func:`plane_side`, by the area
+    of a spherical triangle, ``1/2 + (arcsin(r1 n1 / N) - arcsin(r2 n2 / N)) / pi`` with ``N^2 = (1 + ratio^2)
+    ((r1 n1)^2 + (r2 n2)^2)``.  Relative accuracy 1e-15.  Raises ``ValueError`` unless all are positive.
+
+    Example:
+
+    >>> [capture_probability(rates=(p, 1 - p)).round(3).item() for p in (0.5, 0.7, 0.9)]
+    [0.5, 0.635, 0.723]
+    """
+    first, second = pair("norms", norms) * pair("rates", rates)
+    size = np.hypot(first, second) * np.hypot(1, numbers("ratio", ratio, 0.0))
+    return 0.5 + (np.arcsin(first / size) - np.arcsin(second / size)) / np.pi
+
+
+def capture_time_bound(
+    h1: ArrayLike,
+    h2: ArrayLike,
+    a: ArrayLike,
+    norms: tuple[float, float] = _EQUAL,
+    rates: tuple[float, float] = _EQUAL,
+) -> np.ndarray:
+    """Return a time by which class +1 has captured a neuron with ``a >= sqrt(h1^2 + h2^2)``, for unit norms.
+
+    In general for ``a >= 0`` and invariant ``c <= 0``.  ``2 h2 / (r2 n2^2 m)`` with ``m = sqrt(h1^2 / n1^2 -
+    c)``, below which ``a`` never falls [combes2018, Appendix A.8, where the factor is another and false].
+    Arguments broadcast.  Raises ``ValueError`` for other starts, and as :func:`plane_side` does.
+
+    Example:
+
+    >>> round(capture(0.1, 0.3, 0.4).time, 3), round(float(capture_time_bound(0.1, 0.3, 0.4)), 3)
+    (1.494, 2.268)
+    """
+    h1, h2, a = _starts(h1, h2, a)
+    (n1, n2), (_, r2) = pair("norms", norms), pair("rates", rates)
+    least_square = (a - h2 / n2) * (a + h2 / n2)  # h1^2 / n1^2 - c
+    wrong = (a < 0) | (least_square < (h1 / n1) ** 2)
+    if wrong.any():
+        lowest = np.hypot(h1 / n1, h2 / n2)[wrong][0]
+        raise ValueError(
+            f"a holds {a[wrong][0]}, allowed: from {lowest} on, where the invariant is at most 0"
+        )
+    return 2 * h2 / (r2 * n2**2 * np.sqrt(least_square))
+
+
+def hinge_capture(
+    h1: ArrayLike,
+    h2: ArrayLike,
+    a: ArrayLike,
+    norms: tuple[float, float] = _EQUAL,
+    rates: tuple[float, float] = _EQUAL,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the class, +1 or -1, that captures a neuron trained with the hinge loss, and the time.
+
+    While both margins, ``a h1`` and ``-a h2``, are below 1 the flow is linear and cannot cross the plane of
+    :func:`plane_side`: its side decides.  Arguments broadcast.  The time is nan for starts so large that a
+    margin might reach 1 before, and infinite, with class 0, on the plane itself.  Relative accuracy 1e-14
+    beside that of rounding the start.  Errors as in :func:`plane_side`.
+
+    Example:
+
+    >>> label, time = hinge_capture(0.1, [0.1, 0.2, 9.0], [0.1, -0.1, 0.1])
+    >>> label.tolist(), time.round(4).tolist()
+    ([1, -1, -1], [0.8105, 0.6626, nan])
+    """
+    h1, h2, a = _starts(h1, h2, a)
+    (n1, n2), (r1, r2) = pair("norms", norms), pair("rates", rates)
+    rate = np.hypot(r1 * n1, r2 * n2)
+    side = plane_side(h1, h2, a, norms, rates)
+    # Seen from the capturing class: s = r h - r' h' + rate a grows, and the other's response h' is lost where
+    # r h - r' h' has increased by rate^2 h' / (r' n'^2).
+    upper = side >= 0
+    drawn, lost, weight = np.where(upper, h1, h2), np.where(upper, h2, h1), np.where(upper, a, -a)
+    r_drawn, r_lost = np.where(upper, r1, r2), np.where(upper, r2, r1)
+    n_drawn, n_lost = np.where(upper, n1, n2), np.where(upper, n2, n1)
+    pull = r_drawn * drawn - r_lost * lost
+    rising = (pull + rate * weight) / 2
+    gain = rate**2 * lost / (r_lost * n_lost**2)
+    middle = 2 * rising - pull - gain
+    root = np.sqrt(middle**2 + 4 * rising * gain)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        growth = np.where(middle >= 0, 2 * gain / (middle + root), (root - middle) / (2 * rising))
+        time = np.where(side == 0, np.inf, np.log1p(growth) / rate)
+        last = (rising * (1 + growth) - (pull - rising) / (1 + growth)) / rate
+    # |a| is largest at an end; the responses grow by no more than the largest |a| makes them.
+    largest = np.maximum(np.abs(weight), np.abs(last))
+    reach = np.maximum(
+        drawn + r_drawn * n_drawn**2 / (r_lost * n_lost**2) * lost,
+        lost + r_lost * n_lost**2 * np.abs(weight) / rate,
+    )
+    return side, np.where((side != 0) & ~(largest * reach < 1), np.nan, time)
+
+
 def capture(
     h1: float,
     h2: float,

@@ -8,12 +8,15 @@ from lib.theory import (
     depth,
     depth_break_even,
     hinge,
+    hinge_batch,
     hyperbolic_clock,
     hyperbolic_neuron,
     learning_curves,
     log_integral,
     neuron_capture,
+    phase_diagram,
     rare_feature,
+    rare_feature_hinge,
     rare_feature_laws,
     roots,
     shared_neuron,
@@ -24,6 +27,7 @@ from tests.bad_input.cases import (
     NOT_POSITIVE,
     NOT_SIGNS,
     Case,
+    holding,
     misshapen,
     outside,
 )
@@ -314,6 +318,68 @@ CASES = [
         rare_feature_laws.late_rare_logit,
         {"frequent_logit": np.ones(2), "limit": np.full(2, 0.5), "ratio": 2.0},
         {"frequent_logit": NO_TIME | st.just(np.ones(3)), "limit": NO_TIME, "ratio": NO_SIZE},
+    ),
+    Case(phase_diagram.fate_probabilities, {"ratio": 1.5}, {"ratio": NO_SIZE}),
+    Case(
+        phase_diagram.failure_probability,
+        {"width": np.arange(3), "ratio": 1.5},
+        {"width": NO_TIME, "ratio": NO_SIZE | st.just(np.ones(2))},
+    ),
+    Case(
+        phase_diagram.decay_time_bounds,
+        {"u1": np.full(2, -0.5), "u0": -1.0, "norm": 1.5},
+        {
+            "u1": NOT_REAL | outside(-1, 0) | st.just(0.0),
+            "u0": NOT_REAL | outside(-HUGE, -0.5) | st.just(-np.ones(3)),
+            "norm": NO_SIZE,
+        },
+    ),
+    Case(
+        neuron_capture.capture_probability,
+        TWO_CLASSES | {"ratio": 1.5},
+        NO_CLASSES | {"ratio": NO_SIZE},
+    ),
+    Case(
+        neuron_capture.capture_time_bound,
+        TWO_CLASSES | RESPONSES,
+        NO_CLASSES
+        | {"h1": NO_SIZE | st.just(np.ones(3)), "h2": NO_SIZE}
+        | {"a": NOT_REAL | outside(0.15, HUGE)},
+    ),
+    Case(
+        neuron_capture.hinge_capture,
+        TWO_CLASSES | RESPONSES,
+        NO_CLASSES | {"h1": NO_SIZE | st.just(np.ones(3)), "h2": NO_SIZE, "a": NOT_REAL},
+    ),
+    Case(
+        rare_feature_hinge.hinge_rare_margin,
+        {"frequency": np.full(2, 0.3), "ratio": 1.5},
+        {"frequency": NO_SHARE, "ratio": NO_SIZE | st.just(np.ones(3))},
+    ),
+    Case(
+        rare_feature_hinge.hinge_training,
+        {"h1": np.full(2, 0.1), "h2": np.full(2, 0.2), "a": 0.3, "frequency": 0.3, "ratio": 1.5},
+        {
+            "h1": NO_SIZE | st.just(np.full(3, 0.1)),
+            "h2": NO_TIME,
+            "a": NO_SIZE | outside(0, 4) | st.just(5.0),
+            "frequency": NO_SHARE,
+            "ratio": NO_SIZE,
+        },
+    ),
+    Case(
+        hinge_batch.batch_path,
+        {"times": np.ones(2), "inputs": np.eye(3), "w0": np.ones(3), "a0": 0.5},
+        {
+            "times": NO_TIME | st.sampled_from([1.0, np.ones((1, 1))]),
+            "inputs": NOT_REAL
+            | holding(np.eye(3), NOT_FINITE)
+            | st.sampled_from(
+                [np.eye(3)[0], -np.eye(3), np.zeros((0, 3)), np.array([[3.0, 0, 0], [-1, 0.5, 0]])]
+            ),
+            "w0": NOT_REAL | st.sampled_from([np.ones(2), np.ones((3, 1))]),
+            "a0": NO_TIME | misshapen(0.5),
+        },
     ),
 ]
 EXEMPT = {
