@@ -133,8 +133,8 @@ def _metrics(job: Job, seeds: tuple[int, ...]) -> list[dict]:
         here = digests_at_first_use(experiment.run.__module__)
         if other := sorted({name for name, _ in set(job.modules) ^ set(here.items())}):
             raise RuntimeError(
-                f"this worker has other code than where the command runs: {', '.join(other)}; "
-                "bring the code to the same state everywhere and start the workers again"
+                f"this worker has other code than the command began with: {', '.join(other)}; either "
+                "files changed since, or another machine has others: run again with the same code everywhere"
             )
     metrics = experiment.run(experiment.config(job.variant), seeds, job.device)
     if not isinstance(metrics, list) or [type(one) for one in metrics] != [dict] * len(seeds):

@@ -53,21 +53,26 @@ class Record:
         return digest({"name": self.name, "config": self.config, "modules": self.modules})
 
     def values(self, metric: str) -> np.ndarray:
-        """The values of a metric, an array with the seeds as first axis; of lists that differ in length
-        from seed to seed, an array of lists.
+        """The values of a metric, an array with the seeds as first axis.
 
-        Raises ``ValueError`` with the metrics there are for an unknown one.
+        A metric inside a dictionary is named with a dot, as ``gap.accuracy``.  Of lists that differ in
+        length from seed to seed it is an array of lists.  Raises ``ValueError`` with the metrics there are
+        for an unknown one.
         """
-        known = list(self.metrics[0]) if self.metrics else []
-        if metric not in known:
+        each = [_flat(one) for one in self.metrics]
+        if metric not in (known := self.known_metrics()):
             raise ValueError(f"metric is {metric!r}, allowed for {self.name}: {', '.join(known)}")
-        values = [one[metric] for one in self.metrics]
+        values = [one.get(metric) for one in each]
         try:
             return np.array(values)
         except ValueError:
             ragged = np.empty(len(values), dtype=object)
             ragged[:] = values
             return ragged
+
+    def known_metrics(self) -> list[str]:
+        """The names of all metrics that some seed has."""
+        return list(dict.fromkeys(name for one in self.metrics for name in _flat(one)))
 
     def stale(self) -> tuple[str, ...]:
         """What is no longer as it was when this was recorded, a reason each; empty if everything still is."""
@@ -117,6 +122,14 @@ class Record:
         facts += [(f"Failed, seed {one['seed']}", one["error"]) for one in self.failures]
         file = [("File", f"results/records/{self.name}/{self.path.name}")] if self.path else []
         return [*facts, ("Code", _listed(self.modules)), ("Key", self.key), *file]
+
+
+def _flat(metrics: Mapping[str, Any], above: str = "") -> dict[str, Any]:
+    """Dictionaries within the metrics taken apart, their keys joined by dots."""
+    flat: dict[str, Any] = {}
+    for name, value in metrics.items():
+        flat |= _flat(value, f"{above}{name}.") if isinstance(value, dict) else {above + name: value}
+    return flat
 
 
 def _listed(entries: Mapping[str, Any]) -> str:

@@ -181,7 +181,7 @@ def test_metrics_that_cannot_be_recorded_are_failures(returned, error):
 def test_a_worker_with_other_code_refuses():
     result = run_job(Job(COUNT, "full", (0,), modules=(("tests.counting", "0" * 16),)))
     assert (
-        "this worker has other code than where the command runs: tests.counting"
+        "this worker has other code than the command began with: tests.counting"
         in result["failures"][0]["error"]
     )
     assert not calls(0)

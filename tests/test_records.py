@@ -190,6 +190,11 @@ def test_a_record_is_read_as_it_was_written(tmp_path):
     np.testing.assert_array_equal(written.values("curve"), [[3, 0.1], [5, 0.1]])
     ragged = dataclasses.replace(written, metrics=({"times": [1.0, 2.0]}, {"times": [3.0]}))
     assert list(ragged.values("times")) == [[1.0, 2.0], [3.0]]
+    nested = dataclasses.replace(
+        written, metrics=({"gap": {"loss": 1.0, "steps": 3}}, {"gap": {"loss": 2.0}})
+    )
+    assert nested.known_metrics() == ["gap.loss", "gap.steps"]
+    assert list(nested.values("gap.loss")) == [1.0, 2.0] and list(nested.values("gap.steps")) == [3, None]
     with pytest.raises(ValueError, match="metric is 'los', allowed for counting: square, curve"):
         written.values("los")
 

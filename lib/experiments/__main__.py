@@ -153,8 +153,8 @@ def _show(options: argparse.Namespace) -> int:
 def _summary(record: Record) -> list[str]:
     """Mean, standard deviation and range over the seeds of each metric that is a number."""
     lines = [f"  {'metric':<32}{'mean':>12}{'deviation':>12}{'least':>12}{'greatest':>12}"]
-    for name in record.metrics[0]:
-        values = [one[name] for one in record.metrics]
+    for name in record.known_metrics():
+        values = record.values(name).tolist()
         if all(type(value) in (int, float) for value in values):
             spread = np.std(values, ddof=1) if len(values) > 1 else 0.0
             numbers = (np.mean(values), spread, min(values), max(values))
