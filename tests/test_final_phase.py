@@ -130,6 +130,16 @@ def test_class_fitting_times_are_those_of_the_flow(seed):
     assert aligned + fitting.refined_alignment_time(2, constants.mu, constants.x_min) > 0
 
 
+@pytest.mark.parametrize("power", [-150, 150])
+def test_fitting_times_scale_with_the_data(power):
+    z, size = cone_data(3, 0, 4, 0.2, rng=np.random.default_rng(0))[0], 10.0**power
+    log_squared = -50.0
+    # Data times s and squared norms over s: the same margins, times over s.
+    plain = fitting.class_fitting_time(z, log_squared, level=1e-250)
+    scaled = fitting.class_fitting_time(size * z, log_squared - np.log(size), level=1e-250)
+    assert scaled * size == pytest.approx(float(plain), rel=1e-10)
+
+
 def test_fitting_times_grow_by_the_leading_term():
     z = cone_data(3, 0, 4, 0.2, rng=np.random.default_rng(0))[0]
     times = fitting.class_fitting_time(z, [-200.0, -2e5])

@@ -170,6 +170,60 @@ def test_coverage_counts_its_complement(plus, minus, m):
     )
 
 
+def test_coverage_of_wide_starts():
+    found = starts.coverage_probability([[10], [1000]], 3, [50, 3999, 4000, 4001, 10**9])
+    assert (
+        found.shape == (2, 5)
+        and (np.abs(found[:, 1:] - 1) < 1e-11).all()
+        and (np.diff(found) >= -1e-11).all()
+    )
+
+
+def test_a_neuron_on_a_boundary_is_inactive_up_to_rounding():
+    inputs = orthonormal_inputs(4, 4, rng=np.random.default_rng(1))
+    on_first = np.vstack([inputs[0], (inputs[0] + inputs[1]) / np.sqrt(2)])
+    phase = orthogonal_alignment(on_first, [1, 1], inputs, [1.0, 2.0, -1.0, 1.0])
+    assert phase.active.tolist() == [[True, False, False, False], [True, True, False, False]]
+    assert np.isinf(phase.times).all()
+    assert greedy_limit(on_first[:1], [1], inputs, [1.0, 2.0, -1.0, 1.0]).groups == ((0,),)
+
+
+def test_half_times_and_limit_at_30_digits():
+    """Without losses: squared norms grow as ``(|g| + <g, D>/|D|)^2/4 lambda^2 exp(2 |D| t)``."""
+    g = np.array(
+        [[3.0, 1.0, -2.0, -1.0], [1.0, 2.0, -1.0, -5.0], [-1.0, -0.5, 2.0, 1.0], [-3.0, -1.0, 0.3, 4.0]]
+    )
+    signs, norms = np.array([1.0, 1.0, -1.0, -1.0]), np.linalg.norm(g, axis=1)
+    log_scale = -1000 * np.log(10)
+    theory = two_plateaus(g / norms[:, None], np.log(norms) + log_scale, signs, np.eye(4), LABELS)
+    with mpmath.workdps(30):
+        for sign, half, rows in (
+            (1, theory.half_times.positive, (0, 1)),
+            (-1, theory.half_times.negative, (2, 3)),
+        ):
+            y = [max(sign * mpmath.mpf(value), 0) for value in LABELS]
+            height = mpmath.sqrt(mpmath.fsum(value**2 for value in y))
+            shares = [
+                (
+                    mpmath.mpf(norms[j])
+                    + mpmath.fsum(a * mpmath.mpf(b) for a, b in zip(y, g[j], strict=True)) / height
+                )
+                ** 2
+                / 4
+                for j in rows
+            ]
+            exact = (
+                2
+                * (mpmath.log(height) - 2 * mpmath.mpf(log_scale) - mpmath.log(mpmath.fsum(shares)))
+                / height
+            )
+            # n = 4: the rate is height/4.
+            assert half == pytest.approx(float(exact), rel=1e-14)
+            for j, share in zip(rows, shares, strict=True):
+                exact_norm = mpmath.log(height * share / mpmath.fsum(shares)) / 2
+                assert theory.log_norms[j] == pytest.approx(float(exact_norm), rel=1e-12)
+
+
 def test_widths_are_the_least_ones():
     for width, probability in (
         (starts.width_needed, starts.groups_probability),

@@ -188,21 +188,22 @@ def class_fitting_time(
     rate = np.linalg.norm(total)
     direction = total / rate
     # From margins of 1e-14 level on, in the log-norm rho as the variable: no step is wasted on waiting.
-    small = np.log(1e-14 * min(level, 1.0) / ((z @ direction).max() * scale)) / 2
+    log_scale, log_level = np.log(scale), np.log(level)
+    small = (np.log(1e-14) + min(log_level, 0.0) - np.log((z @ direction).max()) - log_scale) / 2
 
     def field(rho: float, state: np.ndarray) -> np.ndarray:
         v = state[:-1]
-        margins = np.exp(2 * rho) * scale * (z @ v)
+        margins = np.exp(2 * rho + log_scale) * (z @ v)
         push = (np.exp(-margins) if exponential else 2 * expit(-margins)) @ z
         speed = v @ push
         return np.append(push / speed - v, 1 / speed)
 
     def reached(rho: float, state: np.ndarray) -> float:
-        return 2 * rho + np.log(scale * (z @ state[:-1]).max() / level)
+        return 2 * rho + log_scale - log_level + np.log((z @ state[:-1]).max())
 
     reached.terminal = True  # type: ignore[attr-defined]
     start = np.append(direction, 0.0)
-    span = (small, small + np.log(1e15 * max(level, 1.0)))
+    span = (small, small + (40 + max(log_level, 0.0)) / 2 + 10)
     run = solve_ivp(field, span, start, method="DOP853", events=reached, rtol=1e-12, atol=1e-13)
     return (run.y_events[0][0][-1] + (2 * small - constant) / (2 * rate)) / scale
 

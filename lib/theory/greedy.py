@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from lib.arguments import array, numbers
 from lib.arguments import signs as checked_signs
-from lib.theory.orthogonal_data import check_orthogonal, lengths, same_length
+from lib.theory.orthogonal_data import active_inputs, check_orthogonal, lengths, same_length
 
 
 @dataclass(frozen=True)
@@ -82,9 +82,8 @@ def greedy_limit(
     v, s = array("directions", directions, ("m", "d")), checked_signs("signs", signs, ("m",))
     same_length(inputs=len(x), labels=len(y))
     same_length(directions=len(v), signs=len(s))
-    same_length(**{"axis 1 of directions": v.shape[1], "axis 1 of inputs": x.shape[1]})
     n = len(y)
-    can_fit = (v @ x.T > 0) & (np.sign(y) == s[:, None])
+    can_fit = active_inputs(v, x) & (np.sign(y) == s[:, None])
     log_norms, time, margin = np.full(len(s), -1.0), 0.0, np.inf
     unfitted = np.ones(n, dtype=bool)
     groups: list[tuple[int, ...]] = []

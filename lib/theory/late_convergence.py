@@ -76,7 +76,8 @@ def loss_bound(times: ArrayLike, start: ArrayLike, start_loss: ArrayLike, rate: 
         raise ValueError(
             f"times holds {t[t < first].flat[0]}, allowed: from start, {first[t < first].flat[0]}, on"
         )
-    return loss / (1 + alpha * loss * (t - first))
+    with np.errstate(over="ignore"):
+        return loss / (1 + alpha * loss * (t - first))
 
 
 def class_margins(inputs: ArrayLike, labels: ArrayLike) -> Pair[Separation | None]:

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from lib.arguments import array
 from lib.arguments import signs as checked_signs
-from lib.theory.orthogonal_data import check_orthogonal, lengths, same_length
+from lib.theory.orthogonal_data import active_inputs, check_orthogonal, lengths, same_length
 
 
 @dataclass(frozen=True)
@@ -95,8 +95,8 @@ def orthogonal_alignment(
     place = v @ units.T
     beyond = lengths(v - place @ units)
     push = s[:, None] * (force * norms)
-    active = place > 0
-    place = np.where(np.abs(place) < 1e-300, 0.0, place)
+    active = active_inputs(v, x)
+    place = np.where(active, place, np.minimum(place, 0.0))
     times, clock = np.full(active.shape, np.inf), np.zeros(len(v))
     running = np.arange(len(v))
     log_plus, log_across = np.zeros(len(v)), np.zeros(len(v))

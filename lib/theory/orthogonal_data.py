@@ -98,6 +98,23 @@ def check_orthogonal(inputs: ArrayLike, *, unit: bool = False, rtol: float = 1e-
     return x
 
 
+def active_inputs(directions: np.ndarray, inputs: np.ndarray) -> np.ndarray:
+    """Return whether ``<w_j, x_k> > 0``, shape (m, n), for neurons (m, d) and inputs (n, d) of any norms.
+
+    Products below 1e-15 of ``|w_j||x_k|`` count as zero: what rounding makes of a neuron on a boundary.  A
+    neuron there is inactive, and on orthogonal inputs remains so.  Raises ``ValueError`` for other shapes.
+
+    Example:
+
+    >>> active_inputs([[0.6, 0.8], [-1.0, 1e-20]], [[1.0, 0.0], [0.0, 1.0]]).tolist()
+    [[True, True], [False, False]]
+    """
+    w, x = array("directions", directions, ("m", "d")), array("inputs", inputs, ("n", "d"))
+    same_length(**{"axis 1 of directions": w.shape[1], "axis 1 of inputs": x.shape[1]})
+    first, second = (part / np.maximum(np.abs(part).max(axis=1), 1e-300)[:, None] for part in (w, x))
+    return first @ second.T > 1e-15 * np.outer(np.linalg.norm(first, axis=1), np.linalg.norm(second, axis=1))
+
+
 def check_labels(labels: ArrayLike) -> np.ndarray:
     """Return the labels (n,) as floats; raise ``ValueError`` unless no label is zero and both signs occur.
 

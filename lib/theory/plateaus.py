@@ -20,6 +20,7 @@ from lib.arguments import signs as checked_signs
 from lib.theory.orthogonal_alignment import orthogonal_alignment
 from lib.theory.orthogonal_data import (
     Pair,
+    active_inputs,
     check_labels,
     check_orthogonal,
     class_directions,
@@ -133,8 +134,7 @@ def aligned_groups(
     v, s = array("directions", directions, ("m", "d")), checked_signs("signs", signs, ("m",))
     same_length(inputs=len(x), labels=len(y))
     same_length(directions=len(v), signs=len(s))
-    same_length(**{"axis 1 of directions": v.shape[1], "axis 1 of inputs": x.shape[1]})
-    seen = v @ x.T > 0
+    seen = active_inputs(v, x)
     positive, negative = (np.flatnonzero((s == sign) & seen[:, sign * y > 0].all(axis=1)) for sign in (1, -1))
     return Pair(positive, negative)
 

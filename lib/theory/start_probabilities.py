@@ -50,23 +50,28 @@ def coverage_probability(n_positive: ArrayLike, n_negative: ArrayLike, m: ArrayL
     """Return the probability that each label has a neuron of its sign that is active on it.
 
     This is what zero loss needs for small scales on orthogonal inputs.  If k of the m neurons have the
-    sign +, it is ``(1 - 2^-k)^n_+ (1 - 2^-(m-k))^n_-``.  Arguments are whole numbers from 1 on and
-    broadcast; the cost is proportional to the largest m.  Relative accuracy 1e-11.  Raises ``ValueError``
-    for other arguments. Ours; [boursier2022, Sec. 3.2] expects zero loss for any start.
+    sign +, it is ``(1 - 2^-k)^n_+ (1 - 2^-(m-k))^n_-``.  Arguments are whole numbers from 1 on, the first
+    two up to 1e100, and broadcast.  Relative accuracy 1e-11.  Raises ``ValueError`` for other arguments.
+    Ours; [boursier2022, Sec. 3.2] expects zero loss for any start.
 
     Example:
 
     >>> coverage_probability(10, 10, [10, 19, 30]).round(3).tolist()
     [0.376, 0.925, 0.996]
     """
-    plus, minus, width = (
+    for name, count in (("n_positive", n_positive), ("n_negative", n_negative)):
+        numbers(name, count, 1.0, 1e100, "[]")
+    plus, minus, wide = (
         part[..., None] for part in _counts(n_positive=n_positive, n_negative=n_negative, m=m)
     )
+    # A label is missed with probability (3/4)^m: from m = 4000 on that is less than 1e-499.
+    width = np.minimum(wide, 4000.0)
     k = np.arange(1.0, max(width.max(), 2.0))
     other = np.where(k < width, width - k, 1.0)
     # Log-probabilities keep the digits of small tails; terms with k = 0 or k = m vanish.
     logs = plus * np.log1p(-(2.0**-k)) + minus * np.log1p(-(2.0**-other)) + binom.logpmf(k, width, 0.5)
-    return np.where(k < width, np.exp(logs), 0.0).sum(axis=-1)
+    sums = np.where(k < width, np.exp(logs), 0.0).sum(axis=-1)
+    return np.where(wide[..., 0] > 4000, 1.0, sums)
 
 
 def _least_width(probability_of: Callable[[int], np.ndarray], probability: float) -> int:

@@ -61,6 +61,14 @@ CASES = [
         {"inputs": INPUTS, "rtol": 1e-9},
         {"inputs": NOT_ORTHOGONAL, "rtol": NEGATIVE | st.just(1.0) | NOT_NUMBERS},
     ),
+    Case(
+        orthogonal_data.active_inputs,
+        {"directions": DIRECTIONS, "inputs": INPUTS},
+        {
+            "directions": NOT_NUMBERS | holding(DIRECTIONS, NOT_FINITE) | st.just(DIRECTIONS[0]),
+            "inputs": NOT_NUMBERS | holding(INPUTS, NOT_FINITE) | st.sampled_from([INPUTS[0], np.eye(2)]),
+        },
+    ),
     Case(orthogonal_data.check_labels, {"labels": LABELS}, {"labels": ONLY_LABELS}),
     Case(orthogonal_data.class_directions, DATA, {"inputs": NOT_DATA, "labels": NOT_REAL}),
     *(
