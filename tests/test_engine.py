@@ -23,7 +23,7 @@ from lib.records import read_records
 from tests.counting import COUNT, Counting, calls
 from tests.counting import run as count
 
-COMMAND = [sys.executable, "-m", "lib.experiments", "--module", "tests.counting"]
+COMMAND = [sys.executable, "-m", "lib.experiments", "run", "--module", "tests.counting", "counting"]
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +42,7 @@ def places(tmp_path):
 
 def here(tmp_path, *arguments):
     """The exit status of the command, run in this process."""
-    return main([*places(tmp_path), *arguments])
+    return main([*arguments, *places(tmp_path)])
 
 
 def counting(tmp_path, *arguments):
@@ -52,7 +52,7 @@ def counting(tmp_path, *arguments):
 
 def started(tmp_path, *arguments):
     """The command in a process of its own."""
-    command = [*COMMAND, *places(tmp_path), "run", "counting", *arguments]
+    command = [*COMMAND, *places(tmp_path), *arguments]
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
@@ -126,6 +126,7 @@ def test_a_failing_seed_is_recorded_and_tried_again_by_the_next_run(tmp_path, ca
     assert record.seeds == (0, 3) and [one["seed"] for one in record.failures] == [1, 2]
     assert record.failures[0]["error"] == "ArithmeticError: seed 1 fails"
     assert 'File "tests/counting.py"' in record.failures[0]["traceback"]
+    assert not [private for private in (str(ROOT), str(Path.home())) if private in record.path.read_text()]
     assert here(tmp_path, "show", "counting", "--variant", "failing-once", "--traceback") == 0
     assert "seed 1, tried 1 times" in capsys.readouterr().out
     assert counting(tmp_path, "--variant", "failing-once") == 0
@@ -333,7 +334,7 @@ def test_a_stale_record_is_run_again_and_kept(tmp_path, capsys):
         (("run", "counting", "--workers", "-1"), 2, "workers is -1"),
         (("run", "counting", "--address", "tcp://127.0.0.1:1"), 2, "address is 'tcp://127.0.0.1:1'"),
         (("show", "counting"), 1, "python -m lib.experiments run counting"),
-        (("--module", "tests.nowhere", "list"), 2, "tests.nowhere"),
+        (("list", "--module", "tests.nowhere"), 2, "tests.nowhere"),
     ],
 )
 def test_the_exit_status_tells_and_the_message_helps(tmp_path, capsys, arguments, status, told):

@@ -31,16 +31,17 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="python -m lib.experiments", description="Run the papers' experiments and record them."
     )
-    top.add_argument("--module", action="append", default=[], help="import experiments of your own from here")
-    top.add_argument("--records", type=Path, default=RECORDS, help="folder of the records")
-    top.add_argument("--journal", type=Path, default=JOURNAL, help="folder of what is not yet on record")
     commands = top.add_subparsers(dest="command", required=True)
     commands.add_parser("list", help="the experiments and their configurations")
     commands.add_parser("status", help="what is recorded, what is stale, what is unfinished")
     show = commands.add_parser("show", help="a record: provenance, and each metric over the seeds")
+    run = commands.add_parser("run", help="run what is not yet recorded, and record it")
+    for one in commands.choices.values():
+        one.add_argument("--module", action="append", default=[], help="one of yours, with more experiments")
+        one.add_argument("--records", type=Path, default=RECORDS, help="folder of the records")
+        one.add_argument("--journal", type=Path, default=JOURNAL, help="folder of what is not yet on record")
     show.add_argument("name")
     show.add_argument("--traceback", action="store_true", help="also the tracebacks of seeds that failed")
-    run = commands.add_parser("run", help="run what is not yet recorded, and record it")
     run.add_argument("name", nargs="+")
     for one in (show, run):
         one.add_argument("--quick", action="store_true", help="the reduced size")
