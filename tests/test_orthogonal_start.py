@@ -170,6 +170,16 @@ def test_coverage_counts_its_complement(plus, minus, m):
     )
 
 
+def test_extreme_arguments_give_limits_without_warnings():
+    assert starts.groups_probability(1, 1, 1e15) == 1 and starts.groups_probability(2000, 1, 10) == 0
+    assert largest_epsilon([1e200, -1e-200]) == 0
+    assert largest_epsilon([1e200, -0.9e200]) == pytest.approx(
+        largest_epsilon([1e-200, -0.9e-200]), rel=1e-14
+    )
+    theory = two_plateaus(np.eye(2), [-1e5, -1e5], [1, -1], np.eye(2), [1e200, -1e-200])
+    assert theory.loss(0.0) == np.inf and theory.log_loss(0.0) == pytest.approx(400 * np.log(10) - np.log(4))
+
+
 def test_coverage_of_wide_starts():
     found = starts.coverage_probability([[10], [1000]], 3, [50, 3999, 4000, 4001, 10**9])
     assert (

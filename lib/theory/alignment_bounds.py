@@ -76,7 +76,8 @@ def stage_time(active: ArrayLike, constant: ArrayLike, mu: ArrayLike, x_min: Arr
     16.0
     """
     c, mu, n, x = broadcast(**_shares(constant=constant, mu=mu), **_positive(active=active, x_min=x_min))
-    return 4 / (c * np.sqrt(mu) * n * x)
+    with np.errstate(over="ignore"):
+        return 4 / c / np.sqrt(mu) / n / x
 
 
 def sharp_stage_time(drift: ArrayLike, constant: ArrayLike) -> np.ndarray:
@@ -127,7 +128,8 @@ def proved_time(n: ArrayLike, mu: ArrayLike, constant: ArrayLike, x_min: ArrayLi
     """
     count = numbers("n", n, 1.0, ends="[)")
     c, mu, count, x = broadcast(**_shares(constant=constant, mu=mu), n=count, **_positive(x_min=x_min))
-    return 16 * np.log(count) / (c * np.sqrt(mu) * x)
+    with np.errstate(over="ignore"):
+        return 16 * np.log(count) / c / np.sqrt(mu) / x
 
 
 def _start_log(constants: AlignmentConstants) -> float:

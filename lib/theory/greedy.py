@@ -104,10 +104,12 @@ def greedy_limit(
     remaining = np.array(left) * y
     heights = [float(lengths(y[list(group)])) for group in groups]
     by_sign = np.maximum(lengths(np.maximum(remaining, 0.0)), lengths(np.minimum(remaining, 0.0)))
+    with np.errstate(over="ignore"):
+        losses = lengths(remaining) ** 2 / (2 * n)
     return GreedyLimit(
         groups=tuple(groups),
         times=tuple(times),
-        losses=lengths(remaining) ** 2 / (2 * n),
+        losses=losses,
         squared_norms=2 * np.cumsum([0.0, *heights]),
         curvatures=0.0 - by_sign / n,
         margin=margin,

@@ -77,7 +77,7 @@ def loss_bound(times: ArrayLike, start: ArrayLike, start_loss: ArrayLike, rate: 
             f"times holds {t[t < first].flat[0]}, allowed: from start, {first[t < first].flat[0]}, on"
         )
     with np.errstate(over="ignore"):
-        return loss / (1 + alpha * loss * (t - first))
+        return loss / (1 + alpha * (t - first) * loss)
 
 
 def class_margins(inputs: ArrayLike, labels: ArrayLike) -> Pair[Separation | None]:

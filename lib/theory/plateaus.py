@@ -79,7 +79,8 @@ class TwoPlateaus:
 
         Raises ``ValueError`` for times that are not finite.
         """
-        return np.exp(self.log_loss(times))
+        with np.errstate(over="ignore"):
+            return np.exp(self.log_loss(times))
 
     def log_loss(self, times: ArrayLike) -> np.ndarray:
         """Return the logarithm of :meth:`loss`, also where the loss itself underflows."""
@@ -213,10 +214,10 @@ def largest_epsilon(labels: ArrayLike, *, as_printed: bool = False) -> float:
     0.053013
     """
     y = check_labels(labels)
-    y = y / np.abs(y).max()
     large, small = sorted((y[y > 0], y[y < 0]), key=lengths, reverse=True)
     ratio = lengths(small) / lengths(large)
     factor = len(y) ** 2 if as_printed else 1
     alpha, beta = (factor * (np.abs(part).min() / lengths(part)) ** 2 / 2 for part in (large, small))
     slower, others = max(1 - alpha, ratio), 1 - beta
-    return float(min((1 - slower) / (1 + 3 * slower), (1 - others) / (1 + 3 * max(others, 0.0) / ratio)))
+    first = (1 - slower) / (1 + 3 * slower)
+    return float(min(first, (1 - others) * ratio / (ratio + 3 * max(others, 0.0))))

@@ -42,7 +42,8 @@ def groups_probability(n_positive: ArrayLike, n_negative: ArrayLike, m: ArrayLik
     p, q = 2.0 ** -(plus + 1), 2.0 ** -(minus + 1)
     # P = P(S_+ occupied) P(S_- occupied) - (what the exclusion of both at once takes away).
     both = np.expm1(width * np.log1p(-p)) * np.expm1(width * np.log1p(-q))
-    lost = np.exp(width * np.log1p(-p - q)) * np.expm1(width * np.log1p(p * q / (1 - p - q)))
+    neither = np.exp(width * (np.log1p(-p) + np.log1p(-q)))
+    lost = neither * -np.expm1(-width * np.log1p(p * q / (1 - p - q)))
     return np.where(width < 2, 0.0, both - lost)
 
 

@@ -3,7 +3,14 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from lib.theory import alignment_bounds, alignment_paths, class_fitting, cone_constants, late_convergence
+from lib.theory import (
+    alignment_bounds,
+    alignment_paths,
+    boundary_departure,
+    class_fitting,
+    cone_constants,
+    late_convergence,
+)
 from tests.bad_input.cases import (
     NEGATIVE,
     NOT_FINITE,
@@ -226,6 +233,12 @@ CASES = [
         {"log_times": NOT_REAL | st.floats(max_value=1.0), "constant": NOT_LENGTHS},
     ),
     Case(late_convergence.log_rank_excess, SCALE, BAD_SCALE),
+    Case(boundary_departure.time_since_departure, {"angle": 1.0}, {"angle": NOT_NUMBERS | outside(0, 2.5)}),
+    Case(
+        boundary_departure.departing_neuron,
+        {"times": 2.0, "departure": 1.0},
+        {"times": NOT_NUMBERS | outside(0, 1e12), "departure": NOT_NUMBERS | outside(0, 1e12)},
+    ),
 ]
 EXEMPT = {
     "lib.theory.alignment_bounds.repaired_time": "its constants are checked where they are made",
