@@ -86,23 +86,33 @@ class MlpBatch(torch.nn.Module):
         return inputs if inputs.ndim == 3 else inputs.expand(seeds, *inputs.shape)
 
     def _gradients(self, inputs: torch.Tensor, value: Values) -> tuple[torch.Tensor, list[torch.Tensor]]:
-        """Differentiate by hand: without autograd's copies this takes two thirds of its time."""
+        """Differentiate by hand: with half the memory traffic of autograd, which decides the time."""
         layers = [self._for_each_seed(inputs)]
-        *inner, (weight, bias) = zip(self.weights, self.biases, strict=True)
+        weights, biases = list(self.weights), list(self.biases)
         with torch.no_grad():
-            for into, shift in inner:
-                layers.append(torch.baddbmm(shift, layers[-1], into).relu_())
-            logits = torch.baddbmm(bias, layers[-1], weight).squeeze(-1)
+            for weight, bias in zip(weights[:-1], biases[:-1], strict=True):
+                layers.append(torch.baddbmm(bias, layers[-1], weight).relu_())
+            logits = torch.baddbmm(biases[-1], layers[-1], weights[-1]).squeeze(-1)
         values, (slopes,) = _differentiate(value, logits.requires_grad_(), [logits])
-        back, weight_slopes, bias_slopes = slopes.unsqueeze(-1), [], []
+        back = slopes.unsqueeze(-1)
         with torch.no_grad():
-            for hidden, weight in zip(reversed(layers), reversed(list(self.weights)), strict=True):
-                weight_slopes.append(torch.bmm(hidden.mT, back))
-                bias_slopes.append(back.sum(dim=1, keepdim=True))
-                if hidden is not layers[0]:
+            if len(layers) == 1:
+                return values, [torch.bmm(layers[0].mT, back), back.sum(dim=1, keepdim=True)]
+            # A unit of the last hidden layer adds active * (hidden W + b) * out to the logit: sums over the
+            # examples where it is active give the gradients in W, b and out at once.
+            active, hidden, out = layers.pop().sign_(), layers[-1], weights[-1].mT
+            linear, constant = torch.bmm((back * hidden).mT, active), torch.bmm(back.mT, active)
+            level = (weights[-2] * linear).sum(dim=1, keepdim=True) + biases[-2] * constant
+            slopes_of = [(level.mT, back.sum(dim=1, keepdim=True)), (linear * out, constant * out)]
+            if len(layers) > 1:
+                back = torch.bmm(active, (weights[-2] * out).mT).mul_(back)
+            for weight in weights[-3::-1]:
+                torch.ops.aten.threshold_backward.grad_input(back, layers.pop(), 0, grad_input=back)
+                slopes_of.append((torch.bmm(layers[-1].mT, back), back.sum(dim=1, keepdim=True)))
+                if len(layers) > 1:
                     back = torch.bmm(back, weight.mT)
-                    torch.ops.aten.threshold_backward.grad_input(back, hidden, 0, grad_input=back)
-        return values, weight_slopes[::-1] + bias_slopes[::-1]
+        in_weights, in_biases = zip(*reversed(slopes_of), strict=True)
+        return values, [*in_weights, *in_biases]
 
 
 def gradients(
