@@ -98,7 +98,7 @@ class Grouped:
             member = member.expand(len(index), -1, -1).take_along_dim(index.unsqueeze(-2), dim=-1)
         total = member.sum(dim=-1, keepdim=True)
         share = member / total.where(total > 0, 1)
-        below = -labels * logits
+        below = -labels.to(logits.dtype) * logits
         parts = (entropies, below * torch.sigmoid(below))
         values, slopes = ((share @ each.unsqueeze(-1)).squeeze(-1) for each in parts)
         return _Risks(values, slopes, (total > 0).squeeze(-1).to(logits))

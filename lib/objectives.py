@@ -30,7 +30,7 @@ def cross_entropies(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     tensor([[0.6931, 3.0486]])
     """
     tensor("logits", logits, finite=False)
-    return softplus(-signed("labels", labels, like=logits) * logits)
+    return softplus(-signed("labels", labels, like=logits).to(logits.dtype) * logits)
 
 
 def cross_entropy(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:

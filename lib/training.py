@@ -177,7 +177,7 @@ class _Run:
         self.seeds = self._count_seeds()
         shaped("labels", labels, (self.n,), (self.seeds, self.n))
         self.parameters: list[torch.Tensor] = list(self.network.train().parameters())
-        self.labels = labels.to(device)
+        self.labels = labels.to(self.inputs) if labels.is_floating_point() else labels.to(device)
         self.grouped = objective.to(self.inputs) if isinstance(objective, Grouped) else None
         self.objective, self.optimiser, self.made = objective, optimiser, 0
         state = self.grouped.start(self.inputs.new_zeros(self.seeds, 1)) if self.grouped else None

@@ -1,12 +1,14 @@
 """Runs of many seeds: minibatches, states, interrupts, lost seeds, devices and progress."""
 
 import os
+import pickle
 import pty
 import signal
 import sys
 import termios
 import threading
 import time
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -91,6 +93,32 @@ def test_seeds_train_as_alone_and_runs_continue(objective, batch_size):
     np.testing.assert_allclose(
         alone.network(INPUTS[1])[0].detach(), logits_of(once)[1], rtol=1e-8, atol=1e-11
     )
+
+
+@pytest.mark.parametrize("labels", [LABELS, LABELS.float(), LABELS.long()])
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_single_precision_follows_double_precision(objective, labels):
+    settings = {"objective": objective, "optimiser": Sgd(0.1), "steps": 5}
+    double = train(START, INPUTS, LABELS, **settings)
+    single = train(deepcopy(START).float(), INPUTS.float(), labels, **settings)
+    logits = single.network(INPUTS.float()).detach()
+    assert logits.dtype == torch.float32
+    # Five short steps: rounding to 6e-8, amplified a little.
+    np.testing.assert_allclose(logits, logits_of(double), rtol=1e-4, atol=1e-5)
+
+
+def test_a_run_and_its_error_survive_pickling():
+    start = draw_mlps((2, 8, 1), seed_generators(0, SEEDS), dropout=0.3, batch_norm=True)
+    settings = {**SETTINGS, "batch_size": 6}
+    first = train(start, INPUTS, LABELS, steps=4, generators=seed_generators(0, SEEDS), **settings)
+    copy = pickle.loads(pickle.dumps(first))
+    rest = [
+        train(run.network, INPUTS, LABELS, steps=4, memory=run.memory, **settings) for run in (first, copy)
+    ]
+    assert torch.equal(*(logits_of(run) for run in rest))
+    error = Diverged("lost")
+    error.training = first
+    assert pickle.loads(pickle.dumps(error)).training.made == 4
 
 
 def test_worst_group_runs_follow_the_plain_algorithm():
