@@ -9,7 +9,7 @@ from lib.flow.balanced import gradient_flow
 from lib.flow.trajectory import gaussian_start, network
 from lib.losses import SQUARE
 from lib.theory.greedy import greedy_limit
-from lib.theory.orthogonal_data import minimum_squared_norm
+from lib.theory.orthogonal_data import minimum_squared_norm, single_cluster_squared_norm
 from lib.theory.plateaus import aligned_groups, largest_epsilon, two_plateaus
 from lib.theory.start_probabilities import groups_probability, width_needed
 
@@ -118,6 +118,17 @@ def test_greedy_and_two_plateaus_agree_where_both_apply():
     np.testing.assert_allclose(
         np.array(theory.half_times) / (1000 * np.log(10)), limit.times, rtol=0.01
     )  # corrections are O(1/ln(1/lambda))
+
+
+@pytest.mark.parametrize("slope", [0.1, 0.5])
+def test_leaky_networks_end_as_one_cluster(slope):
+    """At scale 1e-60; the larger class comes first, and its neurons fit the other through the leak."""
+    start, inputs = gaussian_start(20, 5, -60 * np.log(10), rng=np.random.default_rng(0)), np.eye(4, 5)
+    labels = np.array([1.2, 1.1, -0.8, -0.75])
+    run = gradient_flow(*start, inputs, labels, SQUARE, until=2000.0, slope=slope)
+    squared = 2 * np.exp(2 * run.log_norms[-1]).sum()
+    # When the first cluster fits, the neurons of the other sign are far behind, and they grow no more.
+    assert squared == pytest.approx(single_cluster_squared_norm(labels, slope), rel=1e-6)
 
 
 def test_an_unseen_label_is_never_fitted():

@@ -255,12 +255,12 @@ def turning_angles(inputs: ArrayLike, labels: ArrayLike) -> Pair[float]:
 def single_cluster_squared_norm(labels: ArrayLike, slope: float) -> float:
     """Return ``|theta|^2`` of a leaky network whose neurons all point one way and fit orthonormal inputs.
 
-    A positive cluster fits the negative labels through the leaky ``slope`` in (0, 1], which costs
-    ``2 sqrt(|y_+|^2 + |y_-|^2 / slope^2)``; the class of larger norm wins the race for the cluster and comes
-    first.  This is where leaky networks are seen to converge from small scales, far above
-    :func:`lib.theory.orthogonal_data.minimum_squared_norm` when the slope is small.  ``labels`` is (n,),
-    real, of both signs.  Raises ``ValueError`` for other arguments.  Ours; [boursier2022, Sec. 3.2] leaves it
-    open.
+    A positive cluster fits the negative labels through the leaky ``slope`` in (0, 1], which costs ``2
+    sqrt(|y_+|^2 + |y_-|^2 / slope^2)``; the class of larger norm wins the race for the cluster and comes
+    first.  Flows of leaky networks converge here as the scale vanishes (a numerical finding, for slopes
+    from 0.1 on), far above :func:`lib.theory.orthogonal_data.minimum_squared_norm` when the slope is
+    small. ``labels`` is (n,), real, of both signs.  Raises ``ValueError`` for other arguments.  Ours;
+    [boursier2022, Sec. 3.2] leaves it open.
 
     Example:
 
