@@ -6,22 +6,23 @@ import pytest
 from scipy.special import expit, lambertw
 
 from lib.flow.responses import decoupled_flow, dual_flow, mirror_flow, primal_flow
+from lib.theory.decoupling import decoupled_problem, decoupled_response, decoupled_responses
+from lib.theory.dual_forms import entropy, lone_dual, tangent_bound, truncation_error
 from lib.theory.duality import (
     FeatureProblem,
+    contraction_rate,
     dual_fixed_point,
     dual_responses,
     dual_value,
-    entropy,
-    lone_dual,
     primal_fixed_point,
     primal_responses,
     primal_value,
+    relaxation_rates,
     truncated_fixed_point,
 )
 from lib.theory.starvation import (
-    decoupled_problem,
-    decoupled_response,
     equal_strength_dual,
+    equal_strength_responses,
     permuted_dual,
     perturbed_derivative,
     perturbed_dual,
@@ -201,16 +202,188 @@ def test_decoupled_response_with_target():
     assert decoupled_response(1e6) == pytest.approx(0.0, abs=1e-6)
 
 
+def orthogonal(n, seed=0):
+    return np.linalg.qr(np.random.default_rng(seed).standard_normal((n, n)))[0]
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge", "square"])
+def test_tangent_bounds_lie_below_the_loss_and_touch_it(loss):
+    q = np.linspace(-6, 6, 121)
+    value, touching = {
+        "logistic": (np.logaddexp(0, -q), expit(-q)),
+        "hinge": (np.maximum(0, 1 - q), (q < 1).astype(float)),
+        "square": ((1 - q) ** 2, 2 * (1 - q)),
+    }[loss]
+    slopes = np.linspace(*((-20, 20) if loss == "square" else (0, 1)), 201)[:, None]
+    assert (tangent_bound(loss, slopes, q) <= value + 1e-14).all()
+    np.testing.assert_allclose(tangent_bound(loss, touching, q), value, atol=1e-13)
+
+
+def test_the_printed_bound_of_the_square_loss_belongs_to_half_of_it():
+    p, q = np.linspace(-20, 20, 4001), 3.0
+    assert (p - p**2 / 2 - p * q).max() == pytest.approx((1 - q) ** 2 / 2)
+    assert tangent_bound("square", p, q).max() == pytest.approx((1 - q) ** 2)
+
+
+def test_lone_dual_against_many_digits():
+    for a in (1e-300, 1e-9, 0.3, 0.999999, 1.0, 7.0, 1e9, 1e300):
+        with mpmath.workdps(40):
+            exact = mpmath.lambertw(mpmath.mpf(a)).real / mpmath.mpf(a)
+        assert lone_dual(a) == pytest.approx(float(exact), rel=1e-14)
+
+
+def test_the_truncation_error_is_that_of_one_example():
+    for a in (1e2, 1e4):
+        problem = FeatureProblem(np.eye(1), np.array([np.sqrt(a)]), 1.0)
+        exact = dual_fixed_point(problem)[0]
+        error = truncated_fixed_point(problem)[0] / exact - 1
+        assert error == pytest.approx(float(truncation_error(a)), rel=2 * exact)
+
+
+@pytest.mark.parametrize("target", [-1000.0, -30.0, -1e-8, 0.0, 2.5, 700.0])
+@pytest.mark.parametrize("penalty", [1e-300, 1e-10, 0.1, 1.0, 1e100])
+def test_decoupled_responses_against_many_digits(penalty, target):
+    q = mpmath.mpf(float(decoupled_response(penalty, target)))
+    with mpmath.workdps(700):
+        # One Newton step from the answer measures its error.
+        p = 1 / (1 + mpmath.exp(q))
+        error = (penalty * (q - target) - p) / (penalty + p * (1 - p))
+    assert abs(float(error)) <= 2e-15 * max(abs(float(q)), abs(target))
+
+
+def test_decoupled_responses_of_any_rank_and_target_minimise_their_loss():
+    target, penalty = np.arange(6.0) - 2, 0.3
+    u = orthogonal(6)[:, :3]
+    z = decoupled_responses(u, penalty, target)
+    gradient = u.T @ (-expit(-u @ z) + penalty * (u @ z - target))
+    np.testing.assert_allclose(gradient, 0, atol=1e-14)
+    full = orthogonal(4)
+    alone = decoupled_response(penalty, np.arange(4.0))
+    np.testing.assert_allclose(full @ decoupled_responses(full, penalty, np.arange(4.0)), alone, rtol=1e-13)
+
+
+def test_equal_strengths_without_truncation():
+    u = orthogonal(5, seed=3)
+    problem = FeatureProblem(u, np.full(5, 2.5), 0.02)
+    np.testing.assert_allclose(equal_strength_responses(u, 2.5, 0.02), dual_responses(problem), rtol=1e-12)
+
+
+@pytest.mark.parametrize("delta", [0.1, 0.3, 0.6, 0.8])
+def test_the_second_response_is_largest_where_the_strengths_are_equal(delta):
+    peak = abs(equal_strength_responses(rotation(delta), 2.0, 0.01)[1])
+    for s1 in (0.5, 1.9, 1.999, 2.001, 2.1, 20.0):
+        assert abs(dual_responses(two_features(delta, s1, 2.0, 0.01))[1]) < peak
+    assert abs(dual_responses(two_features(delta, 1e4, 2.0, 0.01))[1]) < 1e-3
+
+
+def test_relaxation_rates_are_those_at_which_the_flow_arrives():
+    problem = two_features(0.5, 4.0, 2.0, 0.01)
+    slow, times = relaxation_rates(problem)[0], np.array([300.0, 400.0])
+    left = np.linalg.norm(primal_flow(problem, times, rtol=1e-12) - primal_responses(problem), axis=1)
+    assert np.log(left[0] / left[1]) / 100 == pytest.approx(slow, rel=0.01)
+    rates = [relaxation_rates(two_features(0.5, s, 2.0, 0.01))[0] for s in (2.0, 3.0, 4.0, 5.0, 6.0)]
+    np.testing.assert_allclose(rates, [0.054, 0.035, 0.026, 0.020, 0.0165], atol=5e-4)
+
+
+def test_solutions_of_the_dual_flow_approach_at_the_contraction_rate():
+    problem, times = two_features(0.3, 1.5, 1.0, 0.5), np.linspace(0, 2, 21)
+    rate = contraction_rate(problem)
+    assert rate == pytest.approx(4 + np.linalg.eigvalsh(problem.coupling)[0])
+    a, b = (dual_flow(problem, np.array(start), times) for start in ([0.5, 0.5], [0.49, 0.51]))
+    distance = np.linalg.norm(a - b, axis=1)
+    assert (distance <= distance[0] * np.exp(-rate * times) + 1e-9).all()
+    assert contraction_rate(random_problem(8, 5, 0.1)) == 4
+
+
+def readable_dual(delta, s1, s2, ridge):
+    """Lemma 1 with its 2 x 2 inverse written out, as in the appendix."""
+    a, b = np.array([s1, s2]) ** 2, delta**2
+    diagonal = np.array([(1 - b) * a[0] + b * a[1], b * a[0] + (1 - b) * a[1]])
+    w = lambertw(diagonal / ridge + 1).real
+    across = delta * np.sqrt(1 - b) * (a[0] - a[1])
+    own = ridge + diagonal + ridge * np.exp(w)
+    return ridge * ((w + 1) * own[::-1] - (w[::-1] + 1) * across) / (own[0] * own[1] - across**2)
+
+
+def test_lemma_1_is_what_the_appendix_writes_out():
+    for delta, s1 in ((0.3, 3.0), (-0.2, 5.0)):
+        expected = readable_dual(delta, s1, 2.0, 0.01)
+        np.testing.assert_allclose(perturbed_dual(two_features(delta, s1, 2.0, 0.01)), expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("s1", [1e-3, 1.0, 2 * (1 - 1e-13), 2 * (1 + 1e-9), 2.5, 1e3])
+@pytest.mark.parametrize("ridge", [1e-8, 1e-2, 1e4])
+def test_perturbation_against_many_digits(s1, ridge):
+    with mpmath.workdps(60):
+        d, first, second, penalty = (mpmath.mpf(value) for value in (0.3, s1, 2.0, ridge))
+        w1, w2 = (mpmath.lambertw(s**2 / penalty + 1).real for s in (first, second))
+        own, other = mpmath.exp(-w1), mpmath.exp(-w2)
+        z1 = first**2 / penalty * (own + d * (w2 * own + other) / (1 + w1))
+        rest = mpmath.exp(w1) - mpmath.exp(w2)
+        slope = -d * (second / penalty) ** 2 * rest * mpmath.exp(-2 * w1 - w2) / ((1 + w1) * (1 + w2))
+    assert perturbed_responses(0.3, s1, 2.0, ridge)[0] == pytest.approx(float(z1), rel=1e-13)
+    assert perturbed_derivative(0.3, s1, 2.0, ridge) == pytest.approx(float(slope), rel=1e-13)
+
+
+def test_two_features_are_vectorised():
+    deltas, s1 = np.array([[0.1], [0.3]]), np.array([1.0, 2.0, 5.0])
+    for call in (perturbed_responses, perturbed_derivative):
+        table = [[call(d, s, 2.0, 0.01) for s in s1] for d in deltas[:, 0]]
+        np.testing.assert_allclose(call(deltas, s1, 2.0, 0.01), table, rtol=1e-14, atol=1e-300)
+    assert rotation(deltas).shape == (2, 1, 2, 2)
+    np.testing.assert_array_equal(starvation_sign(deltas, s1, 2.0), [[1, 0, -1]] * 2)
+
+
+def test_the_exact_derivative_of_two_features_in_closed_form():
+    for delta, s1, ridge in ((0.3, 3.0, 0.01), (-0.4, 1.0, 0.5), (0.8, 5.0, 2.0)):
+        problem = two_features(delta, s1, 2.0, ridge)
+        p = dual_fixed_point(problem)
+        d = 1 / (p * (1 - p))
+        turn = delta * np.sqrt(1 - delta**2) * (d[1] - d[0]) / np.linalg.det(np.diag(d) + problem.coupling)
+        expected = 4 / ridge**2 * (problem.u[:, 0] @ p) * turn
+        assert response_derivatives(problem)[1, 0] == pytest.approx(expected, rel=1e-10)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_fixed_points_of_problems_on_all_scales(seed):
+    rng = np.random.default_rng(seed)
+    n, m = rng.integers(1, 12, size=2)
+    ridge, sizes = 10 ** rng.uniform(-6, 6), 10 ** rng.uniform(-3, 1.5, size=m)
+    problem = FeatureProblem.from_features(rng.standard_normal((n, m)) * sizes, ridge)
+    offset = rng.choice([0, 1, 10]) * rng.standard_normal(n)
+    q = problem.u * problem.strengths @ primal_fixed_point(problem, offset)
+    np.testing.assert_allclose(dual_fixed_point(problem, offset), expit(-q - offset), rtol=1e-10)
+    p = truncated_fixed_point(problem)
+    root = problem.u * problem.strengths / np.sqrt(ridge)
+    # The equation amplifies a rounding of p by the coupling.
+    slack = 1e-11 * (1 + np.abs(root) @ np.abs(root.T) @ p)
+    assert (np.abs(np.log(p) + p + root @ (root.T @ p)) <= slack).all()
+
+
+@pytest.mark.parametrize("n", [8, 30])
+def test_the_coupling_of_a_dual_fixed_point_may_be_huge(n):
+    problem = random_problem(n, 10, 1e-9)
+    q = problem.u * problem.strengths @ primal_fixed_point(problem)
+    np.testing.assert_allclose(dual_fixed_point(problem), expit(-q), rtol=1e-9)
+
+
+def test_flows_may_start_elsewhere_and_end_at_once():
+    problem = two_features(0.3, 2.0, 1.0, 0.1)
+    whole = primal_flow(problem, [1.0, 3.0])
+    np.testing.assert_allclose(primal_flow(problem, [2.0], start=whole[0])[0], whole[1], rtol=1e-8)
+    np.testing.assert_array_equal(primal_flow(problem, [0.0], start=[1.0, 2.0]), [[1.0, 2.0]])
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda: FeatureProblem(np.ones((2, 2)), np.ones(2), 1.0), "u has columns"),
         (lambda: FeatureProblem(np.eye(2), np.ones(3), 1.0), "strengths"),
         (lambda: FeatureProblem(np.eye(2), -np.ones(2), 1.0), "strengths"),
-        (lambda: FeatureProblem(np.eye(2), np.ones(2), 0.0), "ridge is 0.0"),
-        (lambda: rotation(1.0), "delta is 1.0"),
-        (lambda: starvation_sign(-1.0, 2.0, 1.0), "delta is -1.0"),
-        (lambda: decoupled_response(0.0), "penalty is 0.0"),
+        (lambda: FeatureProblem(np.eye(2), np.ones(2), 0.0), "ridge holds 0.0"),
+        (lambda: rotation(1.0), "delta holds 1.0"),
+        (lambda: starvation_sign(-1.0, 2.0, 1.0), "delta holds -1.0"),
+        (lambda: decoupled_response(0.0), "penalty holds 0.0"),
         (lambda: dual_flow(two_features(0.1, 1, 1, 1), np.array([0.0, 0.5]), np.array([0.0, 1.0])), "start"),
         (lambda: primal_flow(two_features(0.1, 1, 1, 1), np.array([1.0, 0.0])), "times"),
     ],
