@@ -16,7 +16,7 @@ from typing import Any
 
 
 def as_json(name: str, content: Any, **options: Any) -> str:
-    """Return ``content`` as JSON text, with further options of :func:`json.dumps`.
+    """Return ``content`` as JSON text, with further options of ``json.dumps``.
 
     Raises ``ValueError`` with the ``name`` for what JSON cannot hold, numbers that are not finite among it.
 

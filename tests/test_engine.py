@@ -60,7 +60,7 @@ def newest(tmp_path, variant="full"):
     return read_records("counting", variant, tmp_path / "records")[-1]
 
 
-def until(condition, seconds=30):
+def until(condition, seconds=60):
     """Wait for a condition."""
     end = time.monotonic() + seconds
     while not condition():
@@ -386,8 +386,21 @@ def test_a_name_is_registered_by_one_module_only():
 
 def test_every_experiment_is_found_by_its_name_and_its_code_is_known():
     for name, experiment in load().items():
-        assert isinstance(experiment, Experiment) and experiment.name == name
+        assert isinstance(experiment, Experiment) and find(name) is experiment
+        paper = f"lib.experiments.{name.partition('-')[0]}"
+        assert experiment.run.__module__ == ("tests.counting" if experiment is COUNT else paper)
         assert state_of(Task(experiment, "quick", (0,))).journal.plan.modules
+
+
+def test_an_experiment_is_found_without_importing_those_of_other_papers():
+    script = (
+        "import sys; from lib.experiments.registry import find; find('boursier2022-figure-6')\n"
+        "print(*(name for name in sys.modules if name.startswith('lib.experiments.')))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert set(done.stdout.split()) == {"lib.experiments.registry", "lib.experiments.boursier2022"}
 
 
 def test_progress_is_lines_in_a_file_and_a_bar_on_a_terminal():

@@ -20,14 +20,7 @@ from lib.record import Record
 from lib.records import RECORDS, NoRecord, read_records, recorded
 
 
-def parser() -> argparse.ArgumentParser:
-    """Return the parser of the command line.
-
-    Example:
-
-    >>> parser().parse_args(["run", "die", "--seeds", "3"]).seeds
-    3
-    """
+def _parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="python -m lib.experiments", description="Run the papers' experiments and record them."
     )
@@ -70,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     >>> main(["show", "no-such-experiment"])
     2
     """
-    options = parser().parse_args(arguments)
+    options = _parser().parse_args(arguments)
     try:
         for module in options.module:
             importlib.import_module(module)

@@ -23,12 +23,13 @@ import inspect
 import math
 import pkgutil
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from lib.arguments import whole
 
 NAME = re.compile(r"[a-z0-9]+([-.][a-z0-9]+)*")
+PACKAGE = __name__.rpartition(".")[0]
 CARRIERS = ("registry", "__main__")  # modules of this package that define no experiment
 
 
@@ -166,13 +167,13 @@ def find(name: str) -> Experiment:
     Traceback (most recent call last):
     ValueError: name is 'boursier', which is no experiment; ...
     """
-    if isinstance(name, str) and name in REGISTRY:
-        return REGISTRY[name]
-    experiments = load()
-    if not isinstance(name, str) or name not in experiments:
-        nearest = difflib.get_close_matches(str(name), experiments, n=3, cutoff=0.0)
-        raise ValueError(f"name is {name!r}, which is no experiment; nearest: {', '.join(nearest) or 'none'}")
-    return experiments[name]
+    if isinstance(name, str):
+        if name not in REGISTRY:
+            _import(module for module in _modules() if name.startswith(f"{module}-"))
+        if name in REGISTRY:
+            return REGISTRY[name]
+    nearest = difflib.get_close_matches(str(name), load(), n=3, cutoff=0.0)
+    raise ValueError(f"name is {name!r}, which is no experiment; nearest: {', '.join(nearest) or 'none'}")
 
 
 def load() -> dict[str, Experiment]:
@@ -183,8 +184,16 @@ def load() -> dict[str, Experiment]:
     >>> all(name == experiment.name for name, experiment in load().items())
     True
     """
-    package = __name__.rpartition(".")[0]
-    for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
-        if module.name not in CARRIERS:
-            importlib.import_module(f"{package}.{module.name}")
+    _import(_modules())
     return dict(sorted(REGISTRY.items()))
+
+
+def _modules() -> list[str]:
+    """The modules of this package that register experiments; those of a paper are in one that has its key."""
+    found = pkgutil.iter_modules(importlib.import_module(PACKAGE).__path__)
+    return [module.name for module in found if module.name not in CARRIERS]
+
+
+def _import(modules: Iterable[str]) -> None:
+    for module in modules:
+        importlib.import_module(f"{PACKAGE}.{module}")

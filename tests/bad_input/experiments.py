@@ -188,7 +188,6 @@ CASES = [
 ]
 EXEMPT = {
     "lib.experiments.registry.load": "it takes no argument",
-    "lib.experiments.__main__.parser": "it takes no argument",
     "lib.experiments.__main__.main": "bad arguments give an exit status; tested in test_engine",
     "lib.provenance.versions": "it takes no argument",
     "lib.provenance.peak_memory": "it takes no argument",
