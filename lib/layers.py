@@ -10,6 +10,7 @@ from torch.nn.functional import batch_norm as normalise
 
 from lib.arguments import number, whole
 from lib.seeds import checked_generators
+from lib.tensors import tensor
 
 
 class BatchNorm(torch.nn.Module):
@@ -55,7 +56,9 @@ class BatchNorm(torch.nn.Module):
 
     def forward(self, hidden: torch.Tensor) -> torch.Tensor:
         """Return the normalised units, of the same shape."""
-        seeds, n, features = hidden.shape
+        seeds, _, features = self.weight.shape
+        tensor("hidden", hidden, (seeds, "n", features), finite=False)
+        n = hidden.shape[1]
         if self.training and n < 2:
             raise ValueError(f"hidden has {n} example, allowed: two or more while training")
         # Seeds and features are channels alike.
@@ -96,8 +99,7 @@ class Dropout(torch.nn.Module):
         """Return the units that are kept, scaled, and zeros; the same shape."""
         if not self.training or not self.probability:
             return hidden
-        if len(hidden) != len(self.generators):
-            raise ValueError(f"hidden has {len(hidden)} seeds, allowed: {len(self.generators)}")
+        tensor("hidden", hidden, (len(self.generators), "n", "features"), finite=False)
         draws = [torch.rand(hidden.shape[1:], generator=each, dtype=hidden.dtype) for each in self.generators]
         mask = (torch.stack(draws) >= self.probability).to(hidden) / (1 - self.probability)
         return hidden * mask

@@ -115,14 +115,35 @@ class MlpBatch(torch.nn.Module):
         return values, [*in_weights, *in_biases]
 
 
+def trainable(network: torch.nn.Module) -> list[torch.Tensor]:
+    """Return the parameters that require gradients, in the order of ``network.parameters()``.
+
+    Raises ``ValueError`` for what is no torch module, and if there are none.
+
+    Example: a first layer trained alone.
+
+    >>> from lib.seeds import seed_generators
+    >>> network = draw_mlps((2, 3, 1), seed_generators(0, 2))
+    >>> _ = network.requires_grad_(False)
+    >>> _ = network.weights[0].requires_grad_(True)
+    >>> [tuple(value.shape) for value in trainable(network)]
+    [(2, 2, 3)]
+    """
+    parameters = network.parameters() if isinstance(network, torch.nn.Module) else ()
+    found: list[torch.Tensor] = [value for value in parameters if value.requires_grad]
+    if not found:
+        raise ValueError(f"network is {network!r}, allowed: a torch.nn.Module with parameters to train")
+    return found
+
+
 def gradients(
     network: torch.nn.Module, inputs: torch.Tensor, value: Values
 ) -> tuple[torch.Tensor, list[torch.Tensor]]:
-    """Return ``value`` of the logits, one number a seed, and the gradient of its sum in all parameters.
+    """Return ``value`` of the logits, one number a seed, and the gradient of its sum in the parameters.
 
     The sum over seeds gives each seed its own gradient.  ``inputs`` are what the network takes; the gradients
-    come in the order of ``network.parameters()``, with their shapes.  Raises ``ValueError`` for a network
-    that is no torch module, and a ``value`` that does not return one number a seed.
+    are those in :func:`trainable`, with their shapes.  Raises ``ValueError`` for a network that is no torch
+    module or has nothing to train, and a ``value`` that does not return one number a seed.
 
     Example: the slope of the mean logit in the last bias is 1 for each seed.
 
@@ -133,19 +154,19 @@ def gradients(
     >>> slopes[-1].flatten()
     tensor([1., 1.], dtype=torch.float64)
     """
-    if not isinstance(network, torch.nn.Module):
-        raise ValueError(f"network is {network!r}, allowed: a torch.nn.Module")
+    trained = trainable(network)
     if not callable(value):
         raise ValueError(f"value is {value!r}, allowed: a function of the logits")
     if isinstance(network, MlpBatch) and _is_plain(network):
         return network._gradients(inputs, value)
     with torch.enable_grad():
-        return _differentiate(value, network(inputs), list(network.parameters()))
+        return _differentiate(value, network(inputs), trained)
 
 
 def _is_plain(network: MlpBatch) -> bool:
     acting = network.dropout is not None and network.dropout.training
-    return network.activation is torch.relu and not len(network.norms) and not acting
+    whole_network = all(value.requires_grad for value in network.parameters())
+    return network.activation is torch.relu and not len(network.norms) and not acting and whole_network
 
 
 def _differentiate(
@@ -187,6 +208,8 @@ def draw_mlps(
     if len(widths) < 2 or widths[-1] != 1:
         raise ValueError(f"widths is {tuple(widths)}, allowed: two or more sizes, the last of them 1")
     sizes = [whole("widths", width, 1) for width in widths]
+    if not isinstance(dtype, torch.dtype) or not dtype.is_floating_point:
+        raise ValueError(f"dtype is {dtype!r}, allowed: a torch type of real floats")
     generators = checked_generators(generators)
     choice("initialisation", initialisation, ("uniform", "xavier"))
     xavier = initialisation == "xavier"

@@ -14,13 +14,12 @@ from lib.arguments import whole
 from lib.batches import Batches
 from lib.environments import Grouped
 from lib.interrupts import Interrupts
-from lib.mlps import gradients
+from lib.mlps import gradients, trainable
 from lib.objectives import Objective
 from lib.optimisers import Optimiser
 from lib.tensors import shaped, tensor, usable_device
 
-PATIENCE = 3.0
-"""Seconds after which a run shows its progress."""
+PATIENCE = 3.0  # seconds after which a run shows its progress
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,7 @@ class Training:
     ``"interrupted"``, ``"failed"`` or ``"diverged"``; then ``diverged`` names the seeds whose objective is
     not finite.  The others are as good as ever.
 
-    Example: see :func:`train`.
+    Example:
 
     >>> Training(torch.nn.Identity()).stopped
     'finished'
@@ -88,8 +87,9 @@ def train(
     """Train a copy of a batch of networks; the seeds do not see each other.
 
     ``network`` maps inputs (n, d) or (seeds, n, d), of the number type of its parameters, to logits
-    (seeds, n), for instance a :class:`lib.mlps.MlpBatch`.  Labels are (n,) or (seeds, n).  ``objective``
-    returns one number a seed; their sum is differentiated, so that each seed follows its own gradient.
+    (seeds, n), for instance a :class:`lib.mlps.MlpBatch`; parameters that require no gradient stay as they
+    are.  Labels are (n,) or (seeds, n).  ``objective`` returns one number a seed; their sum is
+    differentiated, so that each seed follows its own gradient.
 
     The steps use all examples, or, with a ``batch_size``, as many at a time, in an order that each seed draws
     anew for each pass from its own of the ``generators``, which are copied; the last part of a pass may be
@@ -128,15 +128,13 @@ def train(
         raise ValueError(f"record is {record!r}, allowed: a function of the network")
     run = _Run(network, inputs, labels, objective, optimiser, memory, device)
     run.choose_batches(batch_size, generators)
-    kept: list[tuple[int, Any]] = []
-    bar = tqdm(
-        range(steps + 1), unit=" steps", delay=PATIENCE, leave=False, disable=None if progress else True
-    )
+    quiet = None if progress else True  # None: where the standard error is no terminal
+    bar = tqdm(range(steps + 1), unit=" steps", delay=PATIENCE, leave=False, disable=quiet)
     try:
         with Interrupts() as interrupts, bar:
             for k in bar:
                 if record is not None and k in wanted:
-                    kept.append((k, run.show(record)))
+                    run.show(record)
                 if k < steps:
                     interrupts.begin()
                     run.step()
@@ -144,10 +142,10 @@ def train(
             run.check_the_end()
     except BaseException as error:
         reasons = {KeyboardInterrupt: "interrupted", Diverged: "diverged"}
-        error.training = run.result(kept, reasons.get(type(error), "failed"))  # type: ignore[attr-defined]
+        error.training = run.result(reasons.get(type(error), "failed"))  # type: ignore[attr-defined]
         error.add_note(f"the attribute training of this error has the run until step {run.made} of {steps}")
         raise
-    return run.result(kept, "finished")
+    return run.result("finished")
 
 
 class _Run:
@@ -163,50 +161,55 @@ class _Run:
         memory: dict[str, Any] | None,
         device: torch.device | str | None,
     ) -> None:
-        if not isinstance(network, torch.nn.Module) or not list(network.parameters()):
-            raise ValueError(f"network is {network!r}, allowed: a torch.nn.Module with parameters")
         if not callable(objective):
             raise ValueError(f"objective is {objective!r}, allowed: a function of logits and labels")
         if not isinstance(optimiser, Optimiser):
             raise ValueError(f"optimiser is {optimiser!r}, allowed: Sgd or Adam of lib.optimisers")
-        first = next(network.parameters())
+        first = trainable(network)[0]
         device = usable_device("device", first.device if device is None else device)
         tensor("inputs", inputs, ("n", "d"), ("seeds", "n", "d"), dtype=first.dtype)
         self.network = deepcopy(network).to(device).eval()
         self.inputs, self.n = inputs.to(device), inputs.shape[-2]
         self.seeds = self._count_seeds()
         shaped("labels", labels, (self.n,), (self.seeds, self.n))
-        self.parameters: list[torch.Tensor] = list(self.network.train().parameters())
+        self.parameters = trainable(self.network.train())
         self.labels = labels.to(self.inputs) if labels.is_floating_point() else labels.to(device)
-        self.grouped = objective.to(self.inputs) if isinstance(objective, Grouped) else None
         self.objective, self.optimiser, self.made = objective, optimiser, 0
-        state = self.grouped.start(self.inputs.new_zeros(self.seeds, 1)) if self.grouped else None
         fresh: dict[str, Any] = {"optimiser": optimiser.start(self.parameters), "batches": None}
-        fresh["objective"] = state
+        self.grouped = objective.to(self.inputs) if isinstance(objective, Grouped) else None
+        logits = self.inputs.new_zeros(self.seeds, self.n)
+        fresh["objective"] = self.grouped and self.grouped.start(logits)
+        if self.grouped:
+            self.grouped(logits, self.labels)
         self.memory = fresh if memory is None else _continued(memory, fresh, device)
         self.values = torch.zeros(self.seeds)
         self.diverged: tuple[int, ...] = ()
+        self.kept: dict[int, Any] = {}
 
     @torch.no_grad()
     def _count_seeds(self) -> int:
         logits = self.network(self.inputs[..., :1, :])
         seeds = len(logits) if logits.ndim else 0
         if logits.shape != (seeds, 1) or (self.inputs.ndim == 3 and len(self.inputs) != seeds):
-            got, given = tuple(logits.shape), tuple(self.inputs[..., :1, :].shape)
-            raise ValueError(f"network returns shape {got} for inputs of shape {given}, allowed: (seeds, 1)")
+            raise ValueError(f"network returns shape {tuple(logits.shape)} for n = 1, allowed: (seeds, 1)")
         return seeds
 
     def choose_batches(self, size: int | None, generators: Sequence[torch.Generator] | None) -> None:
         """Use parts of ``size`` examples, in the order of the memory where no generators are given."""
         old, self.memory["batches"] = self.memory["batches"], None
         if size is None:
+            if generators is not None:
+                raise ValueError(
+                    "batch_size is None with generators given, allowed: a whole number from 1 on"
+                )
             return
         size = whole("batch_size", size, 1)
         batches = old if generators is None and old else Batches(self.n, size, generators or ())
-        batches.size, seeds = size, len(batches.generators)
-        if (batches.n, seeds) != (self.n, self.seeds):
-            got = f"{seeds} seeds and {batches.n} examples"
-            raise ValueError(f"generators or memory are for {got}, allowed: {self.seeds} and {self.n}")
+        batches.size, got = size, (len(batches.generators), batches.n)
+        if got != (self.seeds, self.n):
+            raise ValueError(
+                f"generators or memory are for (seeds, n) = {got}, allowed: {self.seeds, self.n}"
+            )
         self.memory["batches"] = batches
 
     def step(self) -> None:
@@ -237,12 +240,11 @@ class _Run:
         return self.grouped(logits, labels, state, index)
 
     @torch.no_grad()
-    def show(self, record: Callable[[torch.nn.Module], Any]) -> Any:
-        """Return what ``record`` says of the network as it is."""
+    def show(self, record: Callable[[torch.nn.Module], Any]) -> None:
+        """Keep what ``record`` says of the network as it is."""
         self.name_the_lost(~torch.isfinite(self.values), some=False)
-        value = record(self.network.eval())
+        self.kept[self.made] = record(self.network.eval())
         self.network.train()
-        return value
 
     @torch.no_grad()
     def check_the_end(self) -> None:
@@ -255,12 +257,13 @@ class _Run:
         """Raise an error that names the lost seeds, if there are ``some``, otherwise only if all are."""
         if lost.any() if some else lost.all():
             self.diverged = tuple(lost.nonzero().flatten().tolist())
-            lost_at = f"seeds {self.diverged} have no finite objective after {self.made} steps"
-            raise Diverged(f"{lost_at}; a smaller step may help")
+            raise Diverged(
+                f"seeds {self.diverged} are not finite after {self.made} steps; try a smaller step"
+            )
 
-    def result(self, kept: list[tuple[int, Any]], stopped: str) -> Training:
+    def result(self, stopped: str) -> Training:
         """Return the run until now."""
-        counts, values = tuple(k for k, _ in kept), tuple(value for _, value in kept)
+        counts, values = tuple(self.kept), tuple(self.kept.values())
         return Training(self.network.eval(), self.memory, counts, values, self.made, stopped, self.diverged)
 
 

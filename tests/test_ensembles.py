@@ -107,6 +107,26 @@ def test_single_precision_follows_double_precision(objective, labels):
     np.testing.assert_allclose(logits, logits_of(double), rtol=1e-4, atol=1e-5)
 
 
+def test_parameters_without_gradient_stay_as_they_are():
+    start = deepcopy(START)
+    start.weights[1].requires_grad_(False)
+    run = train(start, INPUTS, LABELS, steps=4, objective=cross_entropy, optimiser=Sgd(0.1, weight_decay=0.1))
+    assert torch.equal(run.network.weights[1], start.weights[1])
+    one = start.seed(0)
+    optimiser = torch.optim.SGD([p for p in one.parameters() if p.requires_grad], 0.1, weight_decay=0.1)
+    for _ in range(4):
+        optimiser.zero_grad()
+        cross_entropy(one(INPUTS[0]), LABELS[0]).sum().backward()
+        optimiser.step()
+    np.testing.assert_allclose(logits_of(run)[0], one(INPUTS[0])[0].detach(), rtol=1e-10, atol=1e-13)
+
+
+def test_groups_of_other_examples_are_refused_at_once():
+    for batch in ({}, {"batch_size": 5, "generators": seed_generators(0, SEEDS)}):
+        with pytest.raises(ValueError, match=r"logits has shape \(3, 20\), allowed: \(seeds, 6\)"):
+            train(START, INPUTS, LABELS, steps=1, objective=Irm(GROUPS[:6], 1.0), optimiser=Sgd(0.1), **batch)
+
+
 def test_a_run_and_its_error_survive_pickling():
     start = draw_mlps((2, 8, 1), seed_generators(0, SEEDS), dropout=0.3, batch_norm=True)
     settings = {**SETTINGS, "batch_size": 6}
@@ -169,7 +189,7 @@ def test_a_lost_seed_is_named_and_leaves_the_others_alone():
     with torch.no_grad():
         start.weights[1][1] *= 1e200
     settings = {**SETTINGS, "record": lambda network: network(INPUTS).detach(), "record_at": (0, 2, 6)}
-    with pytest.raises(Diverged, match=r"seeds \(1,\) have no finite objective after 6 steps") as caught:
+    with pytest.raises(Diverged, match=r"seeds \(1,\) are not finite after 6 steps") as caught:
         train(start, INPUTS, LABELS, steps=6, **settings)
     run = caught.value.training
     assert (run.stopped, run.diverged, run.steps, run.made) == ("diverged", (1,), (0, 2, 6), 6)

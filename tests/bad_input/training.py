@@ -20,6 +20,7 @@ from tests.bad_input.cases import (
 
 GENERATORS = seeds.seed_generators(0, 2)
 NETWORK = mlps.draw_mlps((2, 3, 1), GENERATORS)
+FROZEN = mlps.draw_mlps((2, 3, 1), GENERATORS).requires_grad_(False)
 INPUTS = torch.tensor(np.random.default_rng(0).standard_normal((4, 2)))
 LABELS = torch.tensor([1.0, -1.0, 1.0, -1.0], dtype=torch.float64)
 LOGITS = torch.zeros(2, 4, dtype=torch.float64)
@@ -176,7 +177,13 @@ CASES = [
             "widths": st.sampled_from([(), (1,), (2, 3), (2, 0, 1), (2, 1.5, 1), (2, -3, 1)]),
             "generators": NO_GENERATORS,
             "initialisation": st.sampled_from(["normal", None, 3]),
+            "dtype": st.sampled_from([torch.int64, torch.complex64, "float", None]),
         },
+    ),
+    Case(
+        mlps.trainable,
+        {"network": NETWORK},
+        {"network": st.sampled_from([None, torch.nn.ReLU(), FROZEN, torch.zeros(2)])},
     ),
     Case(
         mlps.gradients,
@@ -269,7 +276,7 @@ CASES = [
             "steps": NOT_WHOLE,
             "record": st.sampled_from([3, "loss"]),
             "record_at": st.sampled_from([(3,), (-1,), (0.5,), ("a",), 3]),
-            "batch_size": ZERO.filter(lambda value: value is not None),
+            "batch_size": ZERO,
             "generators": NO_GENERATORS | st.just(GENERATORS[:1]),
             "memory": NOT_MEMORY,
             "device": st.sampled_from(["nowhere", 3.5]),
