@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from lib import kernels
 from lib.flow import responses
-from lib.theory import decoupling, dual_forms, duality, starvation
+from lib.theory import decoupling, dual_forms, duality, starvation, two_cues
 from tests.bad_input.cases import (
     NEGATIVE,
     NOT_FINITE,
@@ -26,6 +26,7 @@ POSITIVE = NOT_NUMBERS | NOT_POSITIVE | st.just(np.inf)
 ONE_POSITIVE = POSITIVE | misshapen(1.0)
 FROM_ZERO = NOT_NUMBERS | NEGATIVE | st.just(np.inf) | misshapen(1.0)
 COUPLING = NOT_NUMBERS | outside(-1, 1) | st.sampled_from([-1.0, 1.0])
+CHANCE = NOT_NUMBERS | outside(0, 1) | st.sampled_from([0.0, 1.0])
 NOT_ORTHONORMAL = st.floats(0.01, 2).map(lambda x: np.add(U, [[x, 0], [0, 0]])) | st.just(np.ones((3, 2)))
 BAD_U = NOT_NUMBERS | holding(U, NOT_FINITE) | st.sampled_from([U[0], U[:0]]) | NOT_ORTHONORMAL
 SQUARE_U = BAD_U | st.just(np.eye(3)[:, :2])
@@ -172,6 +173,23 @@ CASES = [
         {
             "signed_features": NOT_NUMBERS | holding(U, NOT_FINITE) | st.sampled_from([U[0], 0 * U, U[:0]]),
             "cutoff": NOT_NUMBERS | outside(0, 1) | st.just(1.0),
+        },
+    ),
+    Case(two_cues.cue_posteriors, {"colour": HALVES, "shape": 0.7}, {"colour": CHANCE, "shape": CHANCE}),
+    Case(
+        two_cues.penalised_weights,
+        {"colour": 0.8, "shape": 0.7, "penalty": 1.0},
+        {"colour": CHANCE | misshapen(0.5), "shape": CHANCE | misshapen(0.5), "penalty": FROM_ZERO},
+    ),
+    Case(
+        two_cues.forgetting_flow,
+        {"times": [0.0, 1.0], "ratio": 2.0, "colour": 0.8, "shape": 0.7, "penalty": 1.0},
+        {
+            "times": TIMES,
+            "ratio": ONE_POSITIVE,
+            "colour": CHANCE | misshapen(0.5),
+            "shape": CHANCE | misshapen(0.5),
+            "penalty": FROM_ZERO,
         },
     ),
 ]
