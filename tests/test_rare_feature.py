@@ -197,3 +197,18 @@ def test_no_frequency_outside_its_interval_passes(frequency):
     ):
         with pytest.raises(ValueError, match="frequency"):
             function(frequency)
+
+
+@pytest.mark.parametrize("rest", [1e-3, 1e-9, 1e-15])
+def test_a_feature_that_is_hardly_rare(rest):
+    """Both features grow alike until the share of their gradient, e^-L, is down to the rest."""
+    logits = np.array([1e-6, 1.0, 30.0, 400.0])
+    curve = starvation_curve(logits, 1 - rest)
+    size = curve.h1**2 + curve.h2**2 + curve.a**2
+    assert (np.abs(invariant(curve.h1, curve.h2, curve.a)) < 1e-10 * size).all()
+    assert np.allclose(curve.h2[:2], curve.h1[:2], rtol=10 * rest + 1e-9)
+    limit = limit_response(1 - rest)
+    # frozen where a h2 is about log(1 / rest): a^2 = h1^2 + h2^2 = 2 h2^2 there, or h1 = h2 at most
+    assert limit > np.sqrt(np.log(1 / rest) / np.sqrt(2))
+    assert limit**2 < np.log(1 / rest)
+    assert curve.h2[-1] == pytest.approx(float(limit), rel=1e-3)

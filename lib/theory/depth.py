@@ -10,7 +10,7 @@ grows at the constant rate ``N norm^(2/N)``.  Up to a constant it is ``u^e / e (
 N = 2 it is ``log u + Ei(u)`` and for N = 4 ``-2 (1 + e^u) / sqrt(u) + 2 sqrt(pi) erfi(sqrt(u))``; as N grows
 it tends to ``-(1 + e^u) / u + Ei(u)``.  This form has no singular depth from 2 to infinity.
 
-Depths may be any real numbers from 2 on, logits lie in (0, 700]; arguments broadcast.
+Depths may be any real numbers from 2 on, logits lie between 1e-300 and 700; arguments broadcast.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from lib.arguments import broadcast, numbers
 from lib.theory.roots import increasing_root
 
 _FAR = 40.0  # from here on 40 terms of the asymptotic series reach rounding
-_LARGEST = 700.0
+_SMALLEST, _LARGEST = 1e-300, 700.0  # G overflows beyond
 _SHIFT = 3.0  # log(G(u) - G(1) + 3) is nearly linear in u for u >= 1
 
 
@@ -56,14 +56,14 @@ def clock(u: ArrayLike, depth: ArrayLike) -> np.ndarray:
     """Return ``G(u)``, increasing in ``u`` with ``G'(u) = u^(2/depth - 2) (1 + e^u)``; depth may be infinite.
 
     Relative to the largest of its terms, accurate to 1e-14.  Raises ``ValueError`` for depths below 2 and
-    logits outside (0, 700].
+    logits outside [1e-300, 700].
 
     Example:
 
     >>> (clock(2.0, [2, 4, np.inf]) - clock(1.0, [2, 4, np.inf])).round(6)  # time from logit 1 to 2
     array([3.752264, 3.097411, 2.58287 ])
     """
-    u, e = broadcast(u=numbers("u", u, 0.0, _LARGEST, "(]"), depth=_exponent(depth, "]"))
+    u, e = broadcast(u=numbers("u", u, _SMALLEST, _LARGEST, "[]"), depth=_exponent(depth, "]"))
     return _clock(u, e)
 
 
@@ -71,7 +71,8 @@ def inverse_clock(value: ArrayLike, depth: ArrayLike) -> np.ndarray:
     """Return the logit ``u`` with ``G(u) = value``; depth may be infinite.
 
     Relative error 1e-14 times ``1 + |value| / (u G'(u))``.  Safeguarded Newton's method on a transform of
-    ``G`` that is nearly linear.  Raises ``ValueError`` for depths below 2 and values above ``G(700)``.
+    ``G`` that is nearly linear.  Raises ``ValueError`` for depths below 2 and values beyond those of
+    1e-300 and 700.
 
     Example:
 
@@ -81,8 +82,11 @@ def inverse_clock(value: ArrayLike, depth: ArrayLike) -> np.ndarray:
     value, e = broadcast(value=numbers("value", value), depth=_exponent(depth, "]"))
     one = _clock(np.ones_like(e), e)
     largest = _clock(np.full(e.shape, _LARGEST), e)
-    if (value > largest).any():
-        raise ValueError(f"value holds {np.max(value)}, allowed: up to G(700) = {np.min(largest):g}")
+    smallest = _clock(np.full(e.shape, _SMALLEST), e)
+    wrong = (value > largest) | (value < smallest)
+    if wrong.any():
+        allowed = f"G(1e-300) = {smallest[wrong][0]:g} to G(700) = {largest[wrong][0]:g}"
+        raise ValueError(f"value holds {value[wrong][0]}, allowed: from {allowed}")
     small = value < one
     # Below 1, G(u) - G(1) is nearly 2 (u^e - 1) / e, and lies below it: invert that to get nearly log u.
     below = np.where(small, value - one, -1.0)
@@ -97,7 +101,7 @@ def inverse_clock(value: ArrayLike, depth: ArrayLike) -> np.ndarray:
         straight = np.where(e == 0, low / 2, np.log1p(e * low / 2) / np.where(e == 0, 1.0, e))
         below_slope = u**e * (1 + np.exp(np.minimum(u, 1.0))) / (2 * scaled)
         shifted = np.where(small, 0.0, rise) + _SHIFT
-        above_slope = u ** (e - 1) * (1 + np.exp(u)) / shifted
+        above_slope = np.where(small, 1.0, u) ** (e - 1) * (1 + np.exp(u)) / shifted
         value = np.where(small, straight, np.log(shifted)) - goal
         return value, np.where(small, below_slope, above_slope)
 
@@ -133,7 +137,7 @@ def time_to_logit(u1: ArrayLike, u0: ArrayLike, depth: ArrayLike, norm: ArrayLik
     """
     rate = clock_rate(depth, norm)
     first, last = broadcast(
-        u0=numbers("u0", u0, 0.0, _LARGEST, "(]"), u1=numbers("u1", u1, 0.0, _LARGEST, "(]")
+        u0=numbers("u0", u0, _SMALLEST, _LARGEST, "[]"), u1=numbers("u1", u1, _SMALLEST, _LARGEST, "[]")
     )
     if (last < first).any():
         raise ValueError(f"u1 holds {last[last < first][0]}, allowed: at least u0, {first[last < first][0]}")
@@ -154,7 +158,7 @@ def deep_logit(times: ArrayLike, u0: ArrayLike, depth: ArrayLike, norm: ArrayLik
     rate = clock_rate(depth, norm)
     times, u0, e, rate = broadcast(
         times=numbers("times", times, 0.0, ends="[)"),
-        u0=numbers("u0", u0, 0.0, _LARGEST, "(]"),
+        u0=numbers("u0", u0, _SMALLEST, _LARGEST, "[]"),
         depth=_exponent(depth, ")"),
         norm=rate,
     )

@@ -228,8 +228,9 @@ def _solve(
         late_slope = slope / np.hypot(np.where(late, u, 1.0), width) / since
         return np.where(late, late_value, early_value), np.where(late, late_slope, slope)
 
-    low = np.where(dead, whole_angle, np.where(late, base, 0.0))
-    root = increasing_root(residual, low, np.where(late, last, whole_angle))
+    high = np.minimum(goal, whole_angle)  # the time grows faster than the angle, and at most 1 + e^base times
+    low = np.where(dead, high, high / (1 + np.exp(base)))
+    root = increasing_root(residual, np.where(late, base, low), np.where(late, last, high))
     s = np.where(late, whole_angle, root)
     u = np.where(late, root, turn(s))
     s = np.where(late, angle(u0, np.maximum(u, u0), width), s)

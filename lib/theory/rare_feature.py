@@ -66,7 +66,7 @@ def _velocity(
     frequent, rare = a * h1, a * h2
     # g12 / g1 = (1 + e^L) / (1 + e^(L + R)), without overflow since L + R > 0
     share = frequency * np.exp(-rare) * (1 + np.exp(-frequent)) / (1 + np.exp(-frequent - rare))
-    dh1, dh2 = a * (share + 1 - frequency), ratio * a * share
+    dh1, dh2 = a * (share + (1 - frequency)), ratio * a * share  # no rounding of the share to 1
     da = (h1 + h2) * share + h1 * (1 - frequency)
     pace = 2 * y / (da * h1 + a * dh1)
     return np.stack([dh1 * pace, dh2 * pace, da * pace, pace])

@@ -60,7 +60,8 @@ def bound_from_start(
         ratio=numbers("ratio", ratio, 0.0),
     )
     slope = frequency * ratio
-    return expit(slope * logit + np.where(h2 >= 0, a * (h2 - slope * h1), 0.0))
+    with np.errstate(over="ignore"):  # an infinite logit is a confidence of 1
+        return expit(slope * logit + np.where(h2 >= 0, a * (h2 - slope * h1), 0.0))
 
 
 def invariant(h1: ArrayLike, h2: ArrayLike, a: ArrayLike, ratio: ArrayLike = 1.0) -> np.ndarray:

@@ -53,7 +53,7 @@ NO_HINGE = {
     "frequency": NO_FREQUENCY,
     "label": NOT_SIGNS | NOT_NUMBERS,
 }
-NO_LOGIT = NO_SIZE | outside(0, 700)
+NO_LOGIT = NO_SIZE | outside(1e-300, 700)
 NO_DEPTH = NOT_NUMBERS | outside(2, HUGE).filter(lambda depth: depth != np.inf)
 DEPTHS = {"depth": np.full(2, 3.0), "against": 2.5, "norm": 1.5}
 TWO_CLASSES = {"norms": (1.0, 2.0), "rates": (0.3, 0.7)}
