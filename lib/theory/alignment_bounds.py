@@ -169,7 +169,7 @@ def turning_time(start: ArrayLike, end: ArrayLike, drift: ArrayLike) -> np.ndarr
 
     ``drift`` is its length, positive; the time is ``ln(tan(start/2)/tan(end/2))/drift``, negative if the
     angle would have to rise.  Angles lie between 0 and pi; all broadcast.  Near pi a start loses digits
-    like any angle there; a neuron at the angle delta from a repelling sum x_- needs ``ln(2/delta)/|x_-|``
+    like any angle there; a neuron at the angle delta from a repelling sum ``x_-`` needs ``ln(2/delta)/|x_-|``
     to leave it. Raises ``ValueError`` for other values.
 
     Example:

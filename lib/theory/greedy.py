@@ -40,10 +40,12 @@ class GreedyLimit:
 
     @property
     def squared_norm(self) -> float:
+        """The limit of ``|theta|^2``."""
         return float(self.squared_norms[-1])
 
     @property
     def loss(self) -> float:
+        """The limit of the mean loss, carried by the labels that no neuron sees."""
         return float(self.losses[-1])
 
     def loss_at(self, times: ArrayLike) -> np.ndarray:

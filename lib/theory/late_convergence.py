@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lib.arguments import broadcast, choice, number, numbers, whole
-from lib.separation import Separation, labelled_data, largest_margin
+from lib.separation import labelled_data, largest_margin
 from lib.theory.orthogonal_data import Pair
 
 LOSSES = ("exponential", "logistic", "twice logistic")
@@ -80,10 +80,11 @@ def loss_bound(times: ArrayLike, start: ArrayLike, start_loss: ArrayLike, rate: 
         return loss / (1 + alpha * (t - first) * loss)
 
 
-def class_margins(inputs: ArrayLike, labels: ArrayLike) -> Pair[Separation | None]:
+def class_margins(inputs: ArrayLike, labels: ArrayLike) -> Pair:
     """Return the largest margin of the positive and of the negative inputs, each class by itself.
 
-    ``inputs`` is (n, d) without zero rows, ``labels`` (n,) of +1 and -1; None stands for an absent class.
+    ``inputs`` is (n, d) without zero rows, ``labels`` (n,) of +1 and -1.  Returns a pair of
+    :class:`lib.separation.Separation`, with None for an absent class.
     Neurons of either sign converge in direction to the ``normal`` of their class, and their common
     squared norm grows like ``ln(t)/margin``.  Raises ``ValueError`` for other data and for a class that
     no vector calls positive.  Ours, for [min2024, Theorem 1 (ii)].

@@ -6,7 +6,7 @@ vector ``D_+ = sum_k y_k x_k / n``, the negative ones through ``D_-``.
 
 from __future__ import annotations
 
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,11 +14,9 @@ from numpy.typing import ArrayLike
 from lib.arguments import array, number
 from lib.networks import TwoLayer
 
-T = TypeVar("T")
 
-
-class Pair(NamedTuple, Generic[T]):
-    """One value for the positive labels and one for the negative ones.
+class Pair(NamedTuple):
+    """One value, of any type, for the positive labels and one for the negative ones.
 
     Example:
 
@@ -26,8 +24,8 @@ class Pair(NamedTuple, Generic[T]):
     1.0
     """
 
-    positive: T
-    negative: T
+    positive: Any
+    negative: Any
 
 
 def lengths(vectors: np.ndarray) -> np.ndarray:
@@ -137,7 +135,7 @@ def _data(inputs: ArrayLike, labels: ArrayLike) -> tuple[np.ndarray, np.ndarray]
     return x, y
 
 
-def class_directions(inputs: ArrayLike, labels: ArrayLike) -> Pair[np.ndarray]:
+def class_directions(inputs: ArrayLike, labels: ArrayLike) -> Pair:
     """Return ``D_+`` and ``D_-``, each (d,): the sums of ``y_k x_k / n`` over the labels of one sign.
 
     ``inputs`` (n, d) need not be orthogonal, ``labels`` (n,) are real.  Raises ``ValueError`` for other
@@ -154,7 +152,7 @@ def class_directions(inputs: ArrayLike, labels: ArrayLike) -> Pair[np.ndarray]:
     return Pair(weighted[y > 0].sum(axis=0), weighted[y < 0].sum(axis=0))
 
 
-def class_heights(inputs: ArrayLike, labels: ArrayLike) -> Pair[float]:
+def class_heights(inputs: ArrayLike, labels: ArrayLike) -> Pair:
     """Return the norms of ``y_k/|x_k|`` over the positive and over the negative labels.
 
     They are the squared norms that the two groups of a minimum-norm interpolator of orthogonal inputs (n, d)
@@ -225,7 +223,7 @@ def minimum_norm_network(inputs: ArrayLike, labels: ArrayLike) -> TwoLayer:
     return TwoLayer(sums / roots[:, None], np.array(chosen) * roots)
 
 
-def turning_angles(inputs: ArrayLike, labels: ArrayLike) -> Pair[float]:
+def turning_angles(inputs: ArrayLike, labels: ArrayLike) -> Pair:
     """Return by how many radians the neurons of each class turn between alignment and interpolation.
 
     They align to the sum of ``|y_k| x_k`` of their class, and the minimum-norm interpolator points to the sum

@@ -52,17 +52,17 @@ class TwoPlateaus:
     """
 
     n: int
-    groups: Pair[np.ndarray]
-    rates: Pair[float]
-    heights: Pair[float]
-    half_times: Pair[float]
+    groups: Pair
+    rates: Pair
+    heights: Pair
+    half_times: Pair
     signs: np.ndarray
     directions: np.ndarray
     log_norms: np.ndarray
     idle_log_norms: np.ndarray
-    label_norms: Pair[float]
+    label_norms: Pair
 
-    def squared_norms(self, times: ArrayLike) -> Pair[np.ndarray]:
+    def squared_norms(self, times: ArrayLike) -> Pair:
         """Return ``u_+`` and ``u_-`` at times of any shape: logistic functions of rate ``2 |D|``.
 
         Raises ``ValueError`` for times that are not finite.
@@ -91,7 +91,7 @@ class TwoPlateaus:
         ]
         return np.logaddexp(*logs) - np.log(2 * self.n)
 
-    def log_gap_times(self, log_gaps: ArrayLike) -> Pair[np.ndarray]:
+    def log_gap_times(self, log_gaps: ArrayLike) -> Pair:
         """Return the times at which ``u_+`` and ``u_-`` lack ``exp(log_gaps)`` of their heights.
 
         ``log_gaps`` has any shape and lies below the logarithms of both heights; the times t_2 and t_3 of
@@ -116,9 +116,7 @@ class TwoPlateaus:
         return float((np.log(2) + logsumexp(2 * self.idle_log_norms)) / 2)
 
 
-def aligned_groups(
-    directions: ArrayLike, signs: ArrayLike, inputs: ArrayLike, labels: ArrayLike
-) -> Pair[np.ndarray]:
+def aligned_groups(directions: ArrayLike, signs: ArrayLike, inputs: ArrayLike, labels: ArrayLike) -> Pair:
     """Return the indices of ``S_+`` and of ``S_-``: neurons active on all labels of their own sign.
 
     ``directions`` (m, d) of any norms, ``signs`` (m,) of +1 and -1, ``inputs`` (n, d), ``labels``
