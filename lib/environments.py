@@ -37,8 +37,8 @@ class Grouped:
     ``groups`` holds the group of each example, from 0 on, shape (n,) or (seeds, n); ``weights``, of the same
     shape, are zero or more and say how much an example counts within its group, all the same if left out.
     Called with logits (seeds, n) and labels, +1 and -1, that broadcast to them, it returns shape (seeds,).
-    ``state`` is what :meth:`start` and :meth:`advance` return; ``index`` (seeds, b) says which examples the
-    logits belong to, if not all.  Raises ``ValueError`` for groups that are not whole numbers from 0 on,
+    ``state`` is what the methods ``start`` and ``advance`` return; ``index`` (seeds, b) says which examples
+    the logits belong to, if not all.  Raises ``ValueError`` for groups that are not whole numbers from 0 on,
     groups without examples or weight, negative weights, and logits of other shapes.
 
     Example: three examples of one group and one of the other.
@@ -112,8 +112,8 @@ class Irm(Grouped):
     factor ``s`` of the logits at 1, that is ``mean(-y f / (1 + exp(y f)))^2``.  All is multiplied by
     ``scale``: the published code of IRM divides by the strength when that is above 1.  Its weight penalty
     ``c ||p||^2`` is an optimiser's weight decay ``2 c`` (and ``2 c scale`` where it is divided too).
-    ``groups`` and ``weights`` are those of :class:`Grouped`.  Raises ``ValueError`` for a negative strength
-    and a scale that is not positive.
+    ``groups`` and ``weights`` are those of :class:`lib.environments.Grouped`.  Raises ``ValueError`` for a
+    negative strength and a scale that is not positive.
 
     Example: the factor of a classifier without errors wants to grow in both environments.
 
@@ -139,8 +139,8 @@ class VRex(Grouped):
     """Risk extrapolation: the mean risk over environments plus ``strength`` times the variance of the risks.
 
     The variance divides by the number of environments: for two of them it is ``(R_0 - R_1)^2/4``.  All is
-    multiplied by ``scale``.  ``groups`` and ``weights`` are those of :class:`Grouped`.  Raises ``ValueError``
-    for a negative strength and a scale that is not positive.
+    multiplied by ``scale``.  ``groups`` and ``weights`` are those of :class:`lib.environments.Grouped`.
+    Raises ``ValueError`` for a negative strength and a scale that is not positive.
 
     Example:
 
@@ -170,7 +170,7 @@ class GroupDro(Grouped):
     Before each step ``q`` of every group present is multiplied by ``exp(rate * risk)`` and ``q`` is
     normalised; the objective is the sum of ``q * risk``, with ``q`` held fixed.  It starts uniform.  The
     state holds ``log q`` up to a constant, shape (seeds, groups).  ``groups`` and ``weights`` are those of
-    :class:`Grouped`.  Raises ``ValueError`` for a rate that is not positive.
+    :class:`lib.environments.Grouped`.  Raises ``ValueError`` for a rate that is not positive.
 
     Example: after one step at these logits the group with an error counts most.
 

@@ -36,7 +36,7 @@ class Interrupts:
         self._stepping = True
 
     def end(self) -> None:
-        """Raise an interrupt that came since :meth:`begin`."""
+        """Raise an interrupt that came since ``begin``."""
         self._stepping = False
         if self._pending:
             self._pending = False

@@ -142,8 +142,8 @@ def gradients(
     """Return ``value`` of the logits, one number a seed, and the gradient of its sum in the parameters.
 
     The sum over seeds gives each seed its own gradient.  ``inputs`` are what the network takes; the gradients
-    are those in :func:`trainable`, with their shapes.  Raises ``ValueError`` for a network that is no torch
-    module or has nothing to train, and a ``value`` that does not return one number a seed.
+    are those in :func:`lib.mlps.trainable`, with their shapes.  Raises ``ValueError`` for a network that is no
+    torch module or has nothing to train, and a ``value`` that does not return one number a seed.
 
     Example: the slope of the mean logit in the last bias is 1 for each seed.
 

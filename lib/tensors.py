@@ -34,7 +34,7 @@ def tensor(
     finite: bool = True,
     dtype: torch.dtype | None = None,
 ) -> torch.Tensor:
-    """Return ``value`` if it is a tensor of real floats, all of them finite, shaped as in :func:`shaped`.
+    """Return ``value`` if it is a tensor of finite real floats, shaped as in :func:`lib.tensors.shaped`.
 
     ``finite=False`` lets infinities and NaN through, ``dtype`` asks for one type.  Raises ``ValueError`` with
     the name, what is wrong and what is allowed.

@@ -24,7 +24,7 @@ PATIENCE = 3.0  # seconds after which a run shows its progress
 
 @dataclass(frozen=True)
 class Training:
-    """A run of :func:`train`: ``recorded[k]`` is what ``record`` returned after ``steps[k]`` steps.
+    """A run of :func:`lib.training.train`: ``recorded[k]`` is what ``record`` said after ``steps[k]`` steps.
 
     ``network`` is the network after ``made`` steps, in evaluation mode.  ``memory`` is that of the optimiser,
     of the shuffling and of an objective with a state; pass it on to continue the run, with another objective
@@ -100,9 +100,9 @@ def train(
     few seconds, where the standard error is a terminal.
 
     Raises ``ValueError`` for arguments that do not fit, and an objective that does not return one number a
-    seed; :class:`Diverged` if the objective of a seed is not finite at the end, or of all seeds when
-    recording.  Any error in the course of the run, ``KeyboardInterrupt`` too, comes with the run until then
-    as its attribute ``training``: an interrupt waits for the end of a step, so that the run can be continued.
+    seed; :class:`lib.training.Diverged` if the objective of a seed is not finite at the end, or of all seeds
+    when recording.  Any error in the course of the run, ``KeyboardInterrupt`` too, comes with the run until
+    then as its attribute ``training``: an interrupt waits for the end of a step, so that the run can go on.
 
     Example: ten networks learn "or", five steps and then five more.
 
