@@ -6,6 +6,7 @@ run goes on from there.  The folder is not kept under version control.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -85,7 +86,8 @@ class Journal:
     def set_aside(self, paths: Iterable[Path]) -> None:
         """Rename damaged files, so that they are kept but not read again."""
         for path in paths:
-            path.replace(path.with_suffix(".damaged"))
+            with contextlib.suppress(FileNotFoundError):  # another process was faster
+                path.replace(path.with_suffix(".damaged"))
 
     def _entries(self, pattern: str) -> Iterator[tuple[Path, dict]]:
         for path in sorted(self.place.glob(pattern)):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from threadpoolctl import threadpool_info
 
 from lib.digests import ROOT
 from lib.engine import Settings, Task, state_of, sweep
@@ -358,6 +359,16 @@ def test_threads_are_fixed_and_given_back():
     assert torch.get_num_threads() == before
     with pytest.raises(ValueError, match="threads is 0"), fixed_threads(0):
         pass
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_workers_have_the_threads_they_were_given(threads):
+    def run(config, seeds, device):
+        pools = [pool["num_threads"] for pool in threadpool_info()]
+        return [{"torch": torch.get_num_threads(), "most": max(pools)}]
+
+    job = Job(dataclasses.replace(COUNT, run=run), "full", (0,), threads=threads)
+    assert run_job(job)["metrics"] == [{"torch": threads, "most": threads}]
 
 
 def test_chunks_of_a_resumed_run_are_those_of_a_whole_one(tmp_path):
