@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from lib.datasets import orthonormal_inputs
-from lib.flow.balanced import gradient_flow
+from lib.flow import gradient_flow
 from lib.flow.trajectory import Trajectory, gaussian_start
 from lib.losses import SQUARE
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.measure import Comparison
 from benchmarks.two_points import INPUTS, LABELS
-from lib.flow.balanced import gradient_flow
+from lib.flow import gradient_flow
 from lib.flow.trajectory import Trajectory, gaussian_start
 from lib.losses import SQUARE
 from lib.theory.plateaus import two_plateaus

@@ -10,7 +10,7 @@ from scipy.integrate import solve_ivp
 
 from benchmarks.measure import Comparison
 from lib.datasets import orthogonal_pair
-from lib.flow.balanced import gradient_flow
+from lib.flow import gradient_flow
 from lib.flow.trajectory import gaussian_start
 from lib.losses import SQUARE
 from lib.theory.plateaus import two_plateaus

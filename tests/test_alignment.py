@@ -209,7 +209,7 @@ def test_until_stops_early():
         ({"w": [1.0, 2.0]}, "w has shape"),
         ({"signs": [2.0]}, "signs"),
         ({"inputs": np.eye(3)}, "inputs"),
-        ({"inputs": [[1.0, 0.0], [0.0, 0.0]]}, "input 1"),
+        ({"inputs": [[1.0, 0.0], [0.0, 0.0]]}, "inputs holds the zero vector at row 1"),
         ({"forces": [1.0, np.nan]}, "forces"),
         ({"slope": -0.1}, "slope"),
         ({"until": -1.0}, "until"),

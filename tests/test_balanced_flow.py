@@ -5,8 +5,8 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from lib.descent import gradient_descent
+from lib.flow import gradient_flow
 from lib.flow.alignment import alignment_phase
-from lib.flow.balanced import gradient_flow
 from lib.flow.boundaries import held_drift
 from lib.flow.spherical import spherical_descent
 from lib.flow.trajectory import network
@@ -105,7 +105,7 @@ def test_loss_never_increases_and_dense_output_meets_the_steps():
     run = gradient_flow(v, rho, s, TWO_POINTS, TWO_LABELS, SQUARE, until=40.0)
     losses = SQUARE.value(run.outputs(), TWO_LABELS).mean(axis=1)
     assert (np.diff(losses) <= 1e-12).all()
-    directions, log_norms = run.at(run.times)
+    directions, log_norms, *_ = run.at(run.times)
     np.testing.assert_allclose(directions, run.directions, atol=1e-9)
     np.testing.assert_allclose(log_norms, run.log_norms, atol=1e-9)
     np.testing.assert_allclose(run.network(-1)(TWO_POINTS), run.outputs()[-1], rtol=1e-12)
@@ -213,7 +213,7 @@ def test_sliding_flow_tends_to_the_exact_phase_as_the_scale_vanishes(seed):
     times = np.linspace(0, 0.8, 41)
     exact, _ = alignment_phase(v, s, x, y, sliding=True).at(times)
     errors = []
-    for scale in (1e-6, 1e-7):
+    for scale in (1e-4, 1e-5):
         run = gradient_flow(v, np.log(scale * norms), s, x, y, EXPONENTIAL, until=0.8, reduction="sum")
         assert run.evaluations > 100  # integrated from the start, not by the closed forms
         errors.append(np.abs(run.at(times)[0] - exact).max())
@@ -314,16 +314,16 @@ def test_hinge_loss_is_integrated_across_its_kink():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"directions": [[2.0, 0.0]]}, "unit vectors"),
+        ({"directions": [[2.0, 0.0]]}, "directions holds a vector of length 2"),
         ({"log_norms": [0.0, 1.0]}, "log_norms has shape"),
         ({"signs": [0.5]}, "signs"),
         ({"inputs": [[0.0, 0.0]]}, "zero vector"),
         ({"inputs": [[1.0, 0.0, 0.0]]}, "inputs"),
         ({"labels": [1.0, 2.0]}, "labels has shape"),
-        ({"labels": [np.nan]}, "labels holds values that are not finite"),
-        ({"until": -1.0}, "until is -1.0"),
-        ({"rtol": 2.0}, "rtol is 2.0"),
-        ({"slope": -0.1}, "slope is -0.1"),
+        ({"labels": [np.nan]}, "labels holds nan"),
+        ({"until": -1.0}, "until holds -1.0"),
+        ({"rtol": 2.0}, "rtol holds 2.0"),
+        ({"slope": -0.1}, "slope holds -0.1"),
         ({"reduction": "max"}, "reduction is 'max'"),
     ],
 )
@@ -342,7 +342,7 @@ def test_bad_input_names_the_argument(change, message):
 
 def test_times_outside_the_run_are_refused():
     run = gradient_flow([[1.0, 0.0]], [-3.0], [1], [[1.0, 0.0]], [1.0], SQUARE, until=1.0)
-    with pytest.raises(ValueError, match="times reach"):
+    with pytest.raises(ValueError, match="times holds 2.0"):
         run.at([2.0])
     with pytest.raises(ValueError, match="step is 0"):
         spherical_descent([[1.0, 0.0]], [-3.0], [1], [[1.0, 0.0]], [1.0], SQUARE, step=0, steps=1)

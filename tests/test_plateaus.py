@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from lib.datasets import five_on_a_line, orthogonal_pair, orthonormal_inputs
-from lib.flow.balanced import gradient_flow
+from lib.flow import gradient_flow
 from lib.flow.trajectory import gaussian_start, network
 from lib.losses import SQUARE
 from lib.theory.greedy import greedy_limit

@@ -64,7 +64,7 @@ def test_direction_error_against_a_difference_of_drifts(slope):
     )
     flow = survey.flow_from(run, np.log(0.1), EXPONENTIAL, until=0.5, slope=slope)
     times = np.linspace(0, 0.5, 11)
-    v, _ = flow.at(times)
+    v, *_ = flow.at(times)
     slopes = -EXPONENTIAL.slope(flow.outputs(times), run.labels)
     active = np.where(v @ run.inputs.T > 0, 1.0, slope)
     drifts = [(active * force) @ run.inputs for force in (slopes[:, None], run.labels)]

@@ -1,1 +1,5 @@
-"""Gradient flows, one file a method."""
+"""Gradient flows; `lib.flow.gradient` says how the flow of a two-layer network is computed."""
+
+from lib.flow.gradient import gradient_flow
+
+__all__ = ["gradient_flow"]

@@ -14,7 +14,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from lib import arguments
+from lib.arguments import array, number
 from lib.flow.boundaries import NO_MOTION, settle
 from lib.flow.stages import advance, crossing_times, halves, split
 
@@ -85,10 +88,10 @@ class AlignmentPhase:
 
 
 def alignment_phase(
-    w: np.ndarray,
-    signs: np.ndarray,
-    inputs: np.ndarray,
-    forces: np.ndarray,
+    w: ArrayLike,
+    signs: ArrayLike,
+    inputs: ArrayLike,
+    forces: ArrayLike,
     *,
     slope: float = 0.0,
     until: float = np.inf,
@@ -109,9 +112,16 @@ def alignment_phase(
     slides along the boundary.  Raises ``ValueError`` naming any other bad argument.
     [min2024, Sec. 3; boursier2022, App. B; closed form ours]
     """
-    w, signs = np.asarray(w, dtype=float), np.asarray(signs, dtype=float)
-    inputs, forces = np.asarray(inputs, dtype=float), np.asarray(forces, dtype=float)
-    _check(w, signs, inputs, forces, slope, until)
+    w, inputs = array("w", w, ("m", "d")), array("inputs", inputs, ("n", "d"))
+    if (zero := np.flatnonzero(~w.any(axis=1))).size:
+        raise ValueError(f"w of neuron {zero[0]} is zero; it stays zero and has no direction, leave it out")
+    if inputs.shape[1] != w.shape[1]:
+        raise ValueError(f"inputs has shape {inputs.shape}, allowed: (n, {w.shape[1]})")
+    if (zero := np.flatnonzero(~inputs.any(axis=1))).size:
+        raise ValueError(f"inputs holds the zero vector at row {zero[0]}: no unit ever sees it, leave it out")
+    signs = arguments.signs("signs", signs, (len(w),))
+    forces = array("forces", forces, (len(inputs),))
+    slope, until = number("slope", slope, 0, 1, "[]"), number("until", until, 0, ends="[]")
     m, n = len(w), len(inputs)
     pulls = signs[:, None] * forces
     lengths = np.linalg.norm(inputs, axis=1)
@@ -126,7 +136,7 @@ def alignment_phase(
     bound = np.abs(height) <= ON_BOUNDARY * lengths
     active = (height > 0) & ~bound
     shares, settled = np.zeros((m, n)), np.zeros(m, dtype=bool)
-    running, history, events = np.arange(m), [], []
+    running, history, events = np.arange(m), list[tuple[np.ndarray, ...]](), list[tuple]()
     while running.size:
         if len(history) > 100 * (n + 1):  # pragma: no cover
             raise RuntimeError(f"neuron {running[0]} still changes its pattern after {len(history)} stages")
@@ -177,7 +187,17 @@ def alignment_phase(
     return _assemble(m, n, w.shape[1], history, events, active, shares > 0, count, settled)
 
 
-def _assemble(m, n, d, history, events, active, slides, count, settled) -> AlignmentPhase:
+def _assemble(
+    m: int,
+    n: int,
+    d: int,
+    history: list[tuple[np.ndarray, ...]],
+    events: list[tuple],
+    active: np.ndarray,
+    slides: np.ndarray,
+    count: np.ndarray,
+    settled: np.ndarray,
+) -> AlignmentPhase:
     """Lay the stages of all units out in padded arrays, and sort the events."""
     depth = int(count.max())
     starts = np.full((depth, m), np.inf)
@@ -200,22 +220,3 @@ def _assemble(m, n, d, history, events, active, slides, count, settled) -> Align
         drifts=drifts,
         stage_patterns=patterns,
     )
-
-
-def _check(w, signs, inputs, forces, slope: float, until: float) -> None:
-    if w.ndim != 2 or not len(w) or not np.isfinite(w).all():
-        raise ValueError(f"w has shape {w.shape}, allowed: (m, d) with finite entries")
-    if (zero := np.flatnonzero(~w.any(axis=1))).size:
-        raise ValueError(f"w of neuron {zero[0]} is zero; it stays zero and has no direction, leave it out")
-    if inputs.ndim != 2 or inputs.shape[1] != w.shape[1] or not np.isfinite(inputs).all():
-        raise ValueError(f"inputs has shape {inputs.shape}, allowed: (n, {w.shape[1]}) with finite entries")
-    if (zero := np.flatnonzero(~inputs.any(axis=1))).size:
-        raise ValueError(f"input {zero[0]} is the zero vector: no unit ever sees it, leave it out")
-    if signs.shape != (len(w),) or not np.isin(signs, (-1, 1)).all():
-        raise ValueError(f"signs is {signs!r}, allowed: {len(w)} entries of +1 or -1")
-    if forces.shape != (len(inputs),) or not np.isfinite(forces).all():
-        raise ValueError(f"forces has shape {forces.shape}, allowed: ({len(inputs)},) with finite entries")
-    if not 0 <= slope <= 1:
-        raise ValueError(f"slope is {slope}, allowed: 0 (ReLU) to 1 (linear)")
-    if not until >= 0:
-        raise ValueError(f"until is {until}, allowed: zero or more")

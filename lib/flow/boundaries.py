@@ -4,7 +4,8 @@ The field of a (leaky) ReLU network jumps where a pre-activation ``<w_j, x_i>`` 
 and ``on`` for the rate of ``<w_j, x_i>`` computed with the two one-sided slopes.  The selection made here
 is
 
-* ``off < 0``: the unit goes (or stays) below zero;
+* ``off < 0``: the unit goes (or stays) below zero, even if ``on > 0``, when both sides push away and going
+  above would be a solution as well (so it is for a held unit whose output weight changes its sign);
 * ``off > 0`` and ``on > 0``: it goes above zero;
 * ``off > 0 > on``: both sides push towards the boundary, and it slides along it (Filippov);
 * ``off = 0``: it stays at zero for ever, whatever ``on`` is.  This is the choice ``sigma'(0) = 0`` of
@@ -47,7 +48,10 @@ def held_drift(
         # Unit columns and a relative drift: forces of very different size are resolved equally well.
         units = inputs[attracting] / lengths[attracting, None]
         most = -(1 - base) * pulls[attracting] * lengths[attracting] / largest
-        used = lsq_linear(units.T, drift / largest, bounds=(0, most), method="bvls", tol=1e-15).x
+        if attracting.size == 1:
+            used = np.clip(units @ drift / largest, 0.0, most)
+        else:
+            used = lsq_linear(units.T, drift / largest, bounds=(0, most), method="bvls", tol=1e-15).x
         shares[attracting] = np.where(used > NO_MOTION * most, np.minimum(used / most, 1.0), 0.0)
         drift = drift + (1 - base) * (shares * pulls) @ inputs
     return shares, drift, inputs @ drift
@@ -81,24 +85,35 @@ class Boundaries:
     """The state (``OFF``, ``HELD``, ``ON``) of each pair of a neuron and a datum, and the rule that changes
     it.
 
-    ``inputs`` is (n, d), ``signs`` (m,), ``slope`` the leaky slope.  ``state`` is an integer array (m, n).
-    ``forces`` and their ``errors`` are (n,); a rate that these errors can explain counts as zero, so that a
-    unit rests on its boundaries when there is nothing left to decide by.
+    ``inputs`` is (n, d), ``m`` the number of neurons, ``slope`` the leaky slope.  ``state`` is an integer
+    array (m, n), ``gates`` (m, n) the derivatives of the activation.  In the methods ``signs`` (m,) are those
+    of the output weights, ``forces`` and their ``errors`` (n,); a rate that these errors can explain counts
+    as zero, so that a unit rests on its boundaries when there is nothing left to decide by.  Weights may have
+    any scale.
+
+    Example:
+
+    >>> boundaries = Boundaries(np.eye(2), 1, 0.0)
+    >>> boundaries.start(np.array([[1.0, 0.0]]))
+    array([0])
+    >>> boundaries.settle(0, np.ones(1), np.array([1.0, 1.0]), np.zeros(2))
+    >>> boundaries.state
+    array([[1, 0]])
     """
 
-    def __init__(self, inputs: np.ndarray, signs: np.ndarray, slope: float) -> None:
-        self.inputs, self.signs, self.slope = inputs, signs, slope
+    def __init__(self, inputs: np.ndarray, m: int, slope: float) -> None:
+        self.inputs, self.slope = inputs, slope
         self.norms = np.linalg.norm(inputs, axis=1)
-        gram = inputs @ inputs.T
-        off_diagonal = np.abs(gram - np.diag(np.diag(gram)))
-        self.orthogonal = bool((off_diagonal <= ROUNDING * np.outer(self.norms, self.norms)).all())
-        self.state = np.full((len(signs), len(inputs)), OFF)
+        self.units = inputs / self.norms[:, None]
+        gram = self.units @ self.units.T
+        self.orthogonal = bool((np.abs(gram - np.eye(len(gram))) <= ROUNDING).all())
+        self.state = np.full((m, len(inputs)), OFF)
         self._refresh()
 
-    def start(self, directions: np.ndarray) -> np.ndarray:
-        """Set every state from unit vectors (m, d); return the neurons at zero, yet to be settled."""
-        z = directions @ self.inputs.T / self.norms
-        self.state = np.where(z > ROUNDING, ON, np.where(z < -ROUNDING, OFF, HELD))
+    def start(self, w: np.ndarray) -> np.ndarray:
+        """Set every state from weights (m, d); return the neurons at zero, yet to be settled."""
+        z, small = w @ self.units.T, ROUNDING * np.linalg.norm(w, axis=1)[:, None]
+        self.state = np.where(z > small, ON, np.where(z < -small, OFF, HELD))
         self._refresh()
         return np.flatnonzero((self.state == HELD).any(axis=1))
 
@@ -108,57 +123,72 @@ class Boundaries:
         self.projections = np.array([self._complement(self.state[j] == HELD) for j in self.held])
 
     def _complement(self, rows: np.ndarray) -> np.ndarray:
-        x = self.inputs[rows]
+        x = self.units[rows]
         return np.eye(self.inputs.shape[1]) - np.linalg.pinv(x) @ x
 
     def drive(self, forces: np.ndarray) -> np.ndarray:
-        """Return ``s_j D_j``, the velocity of neuron j per unit of its norm, shape (m, d); forces (n,)."""
-        drive = self.signs[:, None] * ((self.gates * forces) @ self.inputs)
+        """Return ``D_j``, the velocity of neuron j per unit of its output weight, (m, d)."""
+        drive = (self.gates * forces) @ self.inputs
         if self.held.size:
             drive[self.held] = np.einsum("kde,ke->kd", self.projections, drive[self.held])
         return drive
 
-    def outdated(self, directions: np.ndarray, forces: np.ndarray, errors: np.ndarray) -> np.ndarray:
-        """Return which pairs (m, n) have left the side of their state, or are held no longer."""
-        z = directions @ self.inputs.T / self.norms
-        outdated = self.state * z < -ROUNDING
-        for neuron in self.held:
-            outdated[neuron] |= self._grip(neuron, forces, errors) < 0
-        return outdated
+    def left(self, w: np.ndarray) -> np.ndarray:
+        """Return which pairs (..., m, n) of weights (..., m, d) are no longer on the side of their state."""
+        small = ROUNDING * np.sqrt(np.einsum("...d,...d->...", w, w))
+        return self.state * (w @ self.units.T) < -small[..., None]
 
-    def distance(
-        self, direction: np.ndarray, forces: np.ndarray, errors: np.ndarray, neuron: int, datum: int
-    ) -> float:
-        """Return how far a pair is from being reported by :meth:`outdated`, positive before."""
-        if self.state[neuron, datum] == HELD:
-            return float(self._grip(neuron, forces, errors)[datum])
-        z = direction @ self.inputs[datum] / self.norms[datum]
-        return float(self.state[neuron, datum] * z + ROUNDING)
+    def slipped(self, signs: np.ndarray, forces: np.ndarray, errors: np.ndarray) -> np.ndarray:
+        """Return which pairs (m, n) are held no longer."""
+        slipped = np.zeros(self.state.shape, dtype=bool)
+        for neuron in self.held.tolist():
+            slipped[neuron] = self._grip(neuron, signs[neuron], forces, errors) < 0
+        return slipped
+
+    def side(self, pair: tuple[int, int], w: np.ndarray) -> float:
+        """Return how far a pair is from leaving the side of its state, by the weights (d,) of its neuron."""
+        return float(self.state[pair] * (w @ self.units[pair[1]]) + ROUNDING * np.sqrt(w @ w))
+
+    def grip(self, pair: tuple[int, int], signs: np.ndarray, forces: np.ndarray, errors: np.ndarray) -> float:
+        """Return how far a held pair is from slipping."""
+        neuron, datum = pair
+        return float(self._grip(neuron, signs[neuron], forces, errors)[datum])
 
     def _still(self, forces: np.ndarray, errors: np.ndarray) -> np.ndarray:
         return self.norms * ((NO_MOTION * np.abs(forces) + errors) @ self.norms)
 
-    def _grip(self, neuron: int, forces: np.ndarray, errors: np.ndarray) -> np.ndarray:
+    def _grip(self, neuron: int, sign: float, forces: np.ndarray, errors: np.ndarray) -> np.ndarray:
         """Return by how much the rates at zero of a neuron's held pairs miss being noticeable, (n,)."""
         state = self.state[neuron]
-        pulls = self.signs[neuron] * forces
-        *_, rates = held_drift(pulls, state == ON, state == HELD, self.inputs, self.slope)
+        *_, rates = held_drift(sign * forces, state == ON, state == HELD, self.inputs, self.slope)
         # Noticed at twice the size at which `settle` acts, so that it does act.
         return np.where(state == HELD, 2 * self._still(forces, errors) - np.abs(rates), np.inf)
 
-    def arrive(self, neuron: int, datum: int, directions: np.ndarray) -> np.ndarray:
-        """Put a pair on its boundary; return unit vectors (m, d) with the neuron's held data at zero."""
-        self.state[neuron, datum] = HELD
-        projected = directions.copy()
-        projected[neuron] = self._complement(self.state[neuron] == HELD) @ directions[neuron]
-        projected[neuron] /= np.linalg.norm(projected[neuron])
+    def arrive(self, pair: tuple[int, int], w: np.ndarray) -> np.ndarray:
+        """Put a pair on its boundary; return weights (m, d) with the neuron's held data at zero."""
+        self.state[pair] = HELD
+        projected = w.copy()
+        projected[pair[0]] = self._complement(self.state[pair[0]] == HELD) @ w[pair[0]]
         return projected
 
-    def settle(self, neuron: int, forces: np.ndarray, errors: np.ndarray) -> None:
+    def settle(self, neuron: int, signs: np.ndarray, forces: np.ndarray, errors: np.ndarray) -> None:
         """Choose the states of all pairs of a neuron that are at zero."""
-        state = self.state[neuron]
-        pulls = self.signs[neuron] * forces
-        still = self._still(forces, errors)
+        state, still = self.state[neuron], self._still(forces, errors)
+        pulls = signs[neuron] * forces
         active, bound, *_ = settle(pulls, state == ON, state == HELD, self.inputs, self.slope, still)
         self.state[neuron] = np.where(active, ON, np.where(bound, HELD, OFF))
         self._refresh()
+
+    def cross_origin(self, neuron: int, signs: np.ndarray, forces: np.ndarray, errors: np.ndarray) -> None:
+        """Choose the states of a neuron whose weights are zero, as happens when these are not balanced.
+
+        It goes straight on if its opposite pattern carries it away, held data staying held; otherwise all its
+        data are at zero, and are settled as such.
+        """
+        self.state[neuron] = -self.state[neuron]
+        self.settle(neuron, signs, forces, errors)
+        rates = signs[neuron] * self.inputs @ self.drive(forces)[neuron]
+        free = self.state[neuron] != HELD
+        if not (self.state[neuron] * rates > self._still(forces, errors))[free].all():
+            self.state[neuron] = HELD
+            self.settle(neuron, signs, forces, errors)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from lib.datasets import cone_data
+from lib.flow import gradient_flow
 from lib.flow.alignment import AlignmentPhase, alignment_phase
-from lib.flow.balanced import gradient_flow
 from lib.flow.trajectory import Trajectory
 from lib.geometry import activation_patterns, illegal_changes, least_signed_cosine, regions
 from lib.losses import Loss
@@ -76,8 +76,8 @@ def draw_problem(
 
     ``separable=False`` puts Gaussian inputs in place of the cone; ``distances`` adds adversaries.
     """
-    d, n = rng.integers(2, 8), rng.integers(2, 13)
-    positive, mu = rng.integers(1, n), 10 ** rng.uniform(-3, -0.05)
+    d, n = int(rng.integers(2, 8)), int(rng.integers(2, 13))
+    positive, mu = int(rng.integers(1, n)), 10 ** rng.uniform(-3, -0.05)
     inputs, labels = cone_data(positive, n - positive, d, mu, rng=rng, norms=(0.5, 2.0))
     if not separable:
         inputs = rng.standard_normal((n, d))
@@ -152,7 +152,7 @@ def direction_error(
     margin 0 (``expm1(-q)`` for the exponential loss): the difference of two nearly equal drifts has none.
     [min2024, Lemma 4]
     """
-    (v, _), missing = flow.at(times), labels * shortfall(labels * flow.outputs(times))
+    (v, *_), missing = flow.at(times), labels * shortfall(labels * flow.outputs(times))
     pull = (np.where(v @ flow.inputs.T > 0, 1.0, flow.slope) * missing[:, None]) @ flow.inputs
     across = pull - (pull * v).sum(axis=2, keepdims=True) * v
     return float(np.linalg.norm(across, axis=2).max())

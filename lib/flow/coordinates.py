@@ -1,0 +1,201 @@
+"""Coordinates in which the flow of a two-layer network is integrated.
+
+In both, a state holds scaled weights ``v_j`` and factors ``c_j`` with outputs
+``f(x) = sum_j c_j phi(<v_j, x>)``, and the flow is ``dw_j/dt = a_j D_j``, ``da_j/dt = <D_j, w_j>`` with
+``D_j = sum_i phi'(<w_j, x_i>) F_i x_i`` and forces ``F_i = -dl/df(x_i)`` [boursier2022, Eq. 9].
+
+* `Balanced` (``a_j = s_j |w_j|``, both layers trained): directions and log-norms.  The size of a neuron
+  leaves the field, so that a start of size 1e-1000 is as good as any, and balance is kept exactly.
+* `Referred` (any other start, or the first layer alone): the weights themselves in units of references, one
+  for each neuron and layer, that are renewed when a neuron has grown or shrunk by a factor of ten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+from lib.flow.trajectory import Weights
+
+_TRIAL = 300.0  # logarithms of factors in trial stages, which will be rejected, must not overflow
+_CHANGE = np.log(10)
+_VANISHED = 1e-9  # weights below this part of their reference, at a change of activation, are zero
+
+
+class Coordinates(Protocol):
+    """What the integration asks of coordinates; states are vectors, with any leading axes where said."""
+
+    def renew(self, weights: Weights) -> None:
+        """Choose the references by weights; states of before have no meaning any more."""
+
+    def pack(self, weights: Weights) -> np.ndarray:
+        """Return the state of weights (m, d)."""
+
+    def weights(self, states: np.ndarray) -> Weights:
+        """Return the weights of states (..., size)."""
+
+    def reader(self) -> Callable[[np.ndarray], Weights]:
+        """Return `weights` with the references of now, whatever becomes of them."""
+
+    def split(self, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return v (..., m, d) and c (..., m) of states (..., size)."""
+
+    def velocity(self, state: np.ndarray, v: np.ndarray, drive: np.ndarray) -> np.ndarray:
+        """Return the velocity of a state under the drives D (m, d)."""
+
+    def gradients(self, state: np.ndarray, gates: np.ndarray, inputs: np.ndarray) -> np.ndarray:
+        """Return the gradients (n, size) of the outputs in the state, given ``phi'`` (m, n)."""
+
+    def outgrown(self, state: np.ndarray) -> bool:
+        """Say whether the references should be renewed."""
+
+    def vanished(self, log_norms: np.ndarray) -> np.ndarray:
+        """Return which neurons (m,) are at ``w = 0``."""
+
+
+class Balanced:
+    """Directions and log-norms of ``a_j = s_j |w_j|``; a state is (m d + m,).
+
+    Example:
+
+    >>> coordinates = Balanced(np.array([1.0, -1.0]), 3)
+    >>> coordinates.pack(coordinates.weights(np.arange(1.0, 9.0))).round(3)
+    array([0.267, 0.535, 0.802, 0.456, 0.57 , 0.684, 7.   , 8.   ])
+    """
+
+    def __init__(self, signs: np.ndarray, d: int) -> None:
+        self.signs, self.shape, self.cut = signs, (len(signs), d), len(signs) * d
+
+    def renew(self, weights: Weights) -> None:
+        pass
+
+    def pack(self, weights: Weights) -> np.ndarray:
+        return np.concatenate([weights.directions.ravel(), weights.log_norms])
+
+    def weights(self, states: np.ndarray) -> Weights:
+        v, log_norms = self._directions(states), states[..., self.cut :]
+        return Weights(v, log_norms, np.broadcast_to(self.signs, log_norms.shape), log_norms)
+
+    def reader(self) -> Callable[[np.ndarray], Weights]:
+        return self.weights
+
+    def _directions(self, states: np.ndarray) -> np.ndarray:
+        v = states[..., : self.cut].reshape(*states.shape[:-1], *self.shape)
+        return v / np.sqrt(np.einsum("...d,...d->...", v, v))[..., None]
+
+    def split(self, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self._directions(state), self.signs * np.exp(np.minimum(2 * state[..., self.cut :], _TRIAL))
+
+    def velocity(self, state: np.ndarray, v: np.ndarray, drive: np.ndarray) -> np.ndarray:
+        pull = self.signs[:, None] * drive
+        growth = np.einsum("md,md->m", pull, v)
+        return np.concatenate([(pull - growth[:, None] * v).ravel(), growth])
+
+    def gradients(self, state: np.ndarray, gates: np.ndarray, inputs: np.ndarray) -> np.ndarray:
+        v, c = self.split(state)
+        in_v = (c[:, None] * gates).T[:, :, None] * inputs[:, None]
+        in_log_norms = 2 * c * (gates * (v @ inputs.T)).T
+        return np.hstack([in_v.reshape(len(inputs), -1), in_log_norms])
+
+    def outgrown(self, state: np.ndarray) -> bool:
+        return False
+
+    def vanished(self, log_norms: np.ndarray) -> np.ndarray:
+        return np.zeros(len(log_norms), dtype=bool)
+
+
+class Referred:
+    """Weights in units of references; a state is (m d + m,), or (m d,) when the outputs are not trained.
+
+    Example:
+
+    >>> start = Weights(np.array([[0.6, 0.8]]), np.array([-500.0]), np.array([1.0]), np.array([-501.0]))
+    >>> Referred(start, trains_outputs=True).pack(start).round(3)
+    array([0.6  , 0.8  , 0.368])
+    """
+
+    def __init__(self, weights: Weights, *, trains_outputs: bool) -> None:
+        self.trains_outputs, self.shape, self.cut = (
+            trains_outputs,
+            weights.directions.shape,
+            weights.directions.size,
+        )
+        self.fixed = weights.signs, weights.log_outputs
+        self.inner = np.full(len(weights.log_norms), -np.inf)
+        self.renew(weights)
+
+    def renew(self, weights: Weights) -> None:
+        _, log_norms, _, log_outputs = weights
+        # A weight that passes zero keeps a reference: the other layer's, or a fraction of its last one.
+        sizes = np.maximum(log_norms, self.inner - 2 * _CHANGE)
+        self.inner = np.where(np.isneginf(sizes), log_outputs if self.trains_outputs else 0.0, sizes)
+        self.outer = np.maximum(log_outputs, self.inner) if self.trains_outputs else self.fixed[1]
+
+    def pack(self, weights: Weights) -> np.ndarray:
+        directions, log_norms, signs, log_outputs = weights
+        w = np.exp(log_norms - self.inner)[:, None] * directions
+        a = signs * np.exp(log_outputs - self.outer)
+        return np.concatenate([w.ravel(), a]) if self.trains_outputs else w.ravel()
+
+    def _outputs(self, state: np.ndarray) -> np.ndarray:
+        return state[..., self.cut :] if self.trains_outputs else self.fixed[0]
+
+    def weights(self, states: np.ndarray) -> Weights:
+        return self.reader()(states)
+
+    def reader(self) -> Callable[[np.ndarray], Weights]:
+        inner, outer = self.inner, self.outer
+
+        def weights(states: np.ndarray) -> Weights:
+            v, a = self._inner(states), self._outputs(states)
+            norms = np.linalg.norm(v, axis=-1)
+            a = np.broadcast_to(a, norms.shape)
+            with np.errstate(divide="ignore"):
+                log_norms, log_outputs = np.log(norms) + inner, np.log(np.abs(a)) + outer
+            directions = v / np.where(norms > 0, norms, 1.0)[..., None]
+            return Weights(directions, log_norms, np.sign(a), log_outputs)
+
+        return weights
+
+    def _inner(self, states: np.ndarray) -> np.ndarray:
+        return states[..., : self.cut].reshape(*states.shape[:-1], *self.shape)
+
+    def split(self, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        v, scale = self._inner(state), np.exp(np.minimum(self.inner + self.outer, _TRIAL))
+        return v, np.broadcast_to(self._outputs(state) * scale, v.shape[:-1])
+
+    def velocity(self, state: np.ndarray, v: np.ndarray, drive: np.ndarray) -> np.ndarray:
+        ratio = np.exp(self.outer - self.inner)
+        in_w = ((ratio * self._outputs(state))[:, None] * drive).ravel()
+        if not self.trains_outputs:
+            return in_w
+        return np.concatenate([in_w, np.einsum("md,md->m", drive, v) / ratio])
+
+    def gradients(self, state: np.ndarray, gates: np.ndarray, inputs: np.ndarray) -> np.ndarray:
+        v, c = self.split(state)
+        in_v = ((c[:, None] * gates).T[:, :, None] * inputs[:, None]).reshape(len(inputs), -1)
+        if not self.trains_outputs:
+            return in_v
+        return np.hstack([in_v, (np.exp(self.inner + self.outer)[:, None] * gates * (v @ inputs.T)).T])
+
+    def outgrown(self, state: np.ndarray) -> bool:
+        sizes = np.linalg.norm(self._inner(state), axis=-1)
+        if self.trains_outputs:
+            outer = np.abs(self._outputs(state))
+            largest = np.maximum(np.log(np.maximum(outer, 1e-300)), np.log(np.maximum(sizes, 1e-300)))
+            return bool((sizes > 10).any() or (outer > 10).any() or (largest < -_CHANGE).any())
+        return bool((sizes > 10).any())
+
+    def vanished(self, log_norms: np.ndarray) -> np.ndarray:
+        return log_norms < self.inner + np.log(_VANISHED)
+
+    def coupling(self, drive: np.ndarray) -> np.ndarray:
+        """Return the derivative (size, size) of `velocity` in the state, for drives (m, d) that stay."""
+        block = np.zeros((self.cut + len(drive), self.cut + len(drive)))
+        ratio = np.exp(self.outer - self.inner)
+        for j, (own, scale) in enumerate(zip(drive, ratio, strict=True)):
+            inner = slice(j * len(own), (j + 1) * len(own))
+            block[inner, self.cut + j], block[self.cut + j, inner] = scale * own, own / scale
+        return block if self.trains_outputs else block[: self.cut, : self.cut]

@@ -1,0 +1,214 @@
+"""The early phase of a small start, in closed form: outputs are negligible, and the forces constant.
+
+Balanced neurons follow `lib.flow.alignment`.  For the others, let D be a neuron's drive while no activation
+changes, ``e`` its direction and ``p = <w, e>``.  With both layers trained ``p + a`` grows as ``exp(|D| t)``
+and ``p - a`` decays as ``exp(-|D| t)``; with the first layer alone ``p`` grows by ``a |D| t``; the part of w
+orthogonal to e rests.  An activation changes at a root of a polynomial of second or first degree.  Durations
+are kept as logarithms: a first layer of size 1e-1000 aligns in a time of that size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import logsumexp
+
+from lib.flow.alignment import alignment_phase
+from lib.flow.boundaries import Boundaries
+from lib.flow.trajectory import Event, Piece, Weights
+
+_TIMES = 64  # times recorded during a balanced early phase
+_LONG_AGO = 1e4  # natural logarithm of the ratio of two times of one stage, at most
+
+
+def log_output_bound(weights: Weights, inputs: np.ndarray) -> np.ndarray:
+    """Return the logarithm of ``sum_j |a_j| |w_j| max_i |x_i|``, at least the largest output.
+
+    Example:
+
+    >>> weights = Weights(np.eye(2), np.full(2, -9.0), np.ones(2), np.full(2, -1.0))
+    >>> log_output_bound(weights, np.eye(2)).round(4)
+    np.float64(-9.3069)
+    """
+    longest = np.log(np.linalg.norm(inputs, axis=1).max())
+    return logsumexp(weights.log_norms + weights.log_outputs, axis=-1) + longest
+
+
+def balanced_phase(
+    start: Weights, inputs: np.ndarray, forces: np.ndarray, slope: float, ceiling: float, until: float
+) -> tuple[list[tuple[float, Weights, Piece]], list[Event]]:
+    """Return (time, weights, path before it) up to outputs of size ``exp(ceiling)`` or ``until``, and events.
+
+    ``forces`` (n,) are those at zero output.
+
+    Example:
+
+    >>> start = Weights(np.array([[0.6, 0.8]]), np.array([-50.0]), np.array([1.0]), np.array([-50.0]))
+    >>> steps, events = balanced_phase(start, np.eye(2), np.array([1.0, 0.0]), 0.0, -20.0, 1e9)
+    >>> round(steps[-1][0], 2), steps[-1][1].directions.round(2)
+    (40.22, array([[1., 0.]]))
+    """
+    phase = alignment_phase(
+        start.directions, start.signs, inputs, forces, slope=slope, until=until, sliding=True
+    )
+
+    def path(times: np.ndarray, _log_times: np.ndarray) -> Weights:
+        directions, growth = phase.at(times)
+        log_norms = growth + start.log_norms
+        return Weights(directions, log_norms, np.broadcast_to(start.signs, log_norms.shape), log_norms)
+
+    def excess(times: np.ndarray) -> np.ndarray:
+        return log_output_bound(path(times, times), inputs) - ceiling
+
+    grid = np.linspace(0, until, 1001)
+    above = np.flatnonzero(excess(grid) >= 0)
+    end = until
+    if above.size:
+        end = brentq(lambda t: excess(np.array([t]))[0], grid[above[0] - 1], grid[above[0]])
+    times = np.linspace(0, end, _TIMES + 1)[1:]
+    weights = path(times, times)
+    steps: list[tuple[float, Weights, Piece]] = [
+        (float(t), Weights(*(part[k] for part in weights)), path) for k, t in enumerate(times)
+    ]
+    events = phase.events[phase.events.time <= end]
+    return steps, [Event(float(t), int(j), int(i), bool(on)) for t, j, i, on in events]
+
+
+class Stage:
+    """The closed form of one stage: constant drives (m, d) from given weights on.
+
+    Example:
+
+    >>> start = Weights(np.array([[0.0, 1.0]]), np.array([-2302.0]), np.array([1.0]), np.array([0.0]))
+    >>> stage = Stage(start, np.array([[2.0, 0.0]]), trains_outputs=False)
+    >>> stage.after(np.array([-1000.0])).log_norms.round(6)
+    array([[-999.306853]])
+    """
+
+    def __init__(self, start: Weights, drives: np.ndarray, *, trains_outputs: bool) -> None:
+        self.start, self.trains_outputs = start, trains_outputs
+        self.speed = np.linalg.norm(drives, axis=1)
+        self.along = drives / np.where(self.speed > 0, self.speed, 1.0)[:, None]
+        # In units of the larger layer when both are trained, of |w| otherwise.
+        self.unit = np.maximum(start.log_norms, start.log_outputs) if trains_outputs else start.log_norms
+        w = start.directions * np.exp(start.log_norms - self.unit)[:, None]
+        self.p = np.einsum("md,md->m", w, self.along)
+        self.across = w - self.p[:, None] * self.along
+        self.a = start.signs * (np.exp(start.log_outputs - self.unit) if trains_outputs else 1.0)
+        with np.errstate(divide="ignore"):
+            self.log_rate = np.log(self.speed) + (0.0 if trains_outputs else start.log_outputs - self.unit)
+
+    def after(self, log_durations: np.ndarray) -> Weights:
+        """Return the weights (k, m, ...) after durations given by their logarithms (k,)."""
+        logs = np.asarray(log_durations, dtype=float)[:, None] + self.log_rate
+        if self.trains_outputs:
+            # Everything times exp(-growth), so that nothing overflows.
+            growth = np.exp(np.minimum(logs, 600.0))
+            rising, falling = (self.p + self.a) / 2, (self.p - self.a) / 2 * np.exp(-2 * growth)
+            # A neuron on its way to zero stays resolved.
+            shift = np.where((rising == 0) & (self.across == 0).all(axis=1), -growth, growth)
+            falling = np.where(shift < 0, (self.p - self.a) / 2, falling)
+            w = self.across * np.exp(-growth)[..., None] + (rising + falling)[..., None] * self.along
+            a = rising - falling
+        else:
+            growth = np.maximum(logs, 0.0)
+            shift = growth
+            moved = self.p * np.exp(-growth) + self.a * np.exp(logs - growth)
+            w = self.across * np.exp(-growth)[..., None] + moved[..., None] * self.along
+            a = np.broadcast_to(self.a, growth.shape)
+        norms = np.linalg.norm(w, axis=-1)
+        with np.errstate(divide="ignore"):
+            log_norms = np.log(norms) + shift + self.unit
+            log_outputs = np.log(np.abs(a)) + (
+                shift + self.unit if self.trains_outputs else self.start.log_outputs
+            )
+        return Weights(w / np.where(norms > 0, norms, 1.0)[..., None], log_norms, np.sign(a), log_outputs)
+
+    def log_crossings(self, state: np.ndarray, inputs: np.ndarray) -> np.ndarray:
+        """Return the logarithms of the times at which pairs (m, n) leave the side of their ``state``."""
+        rest, push = self.across @ inputs.T, self.along @ inputs.T
+        p, a = self.p[:, None], self.a[:, None]
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            if not self.trains_outputs:
+                # Leaves at rest + (p + a r) push = 0, if a push leads away from the state.
+                away = (state * a * push < 0) & (state != 0)
+                ratio = np.where(away, -(rest + p * push) / (a * push), np.inf)
+                return np.log(np.maximum(ratio, 0.0)) - self.log_rate[:, None]
+            # push P E^2 + rest E + push Q = 0 with E = exp(|D| t) > 1, falling through zero on this side.
+            quadratic, constant = push * (p + a) / 2, push * (p - a) / 2
+            discriminant = rest**2 - 4 * quadratic * constant
+            half = -(rest + np.copysign(np.sqrt(np.maximum(discriminant, 0)), rest)) / 2
+            roots = np.stack([half / quadratic, constant / half])
+            slopes = state * (2 * quadratic * roots + rest)
+            valid = (roots >= 1) & (slopes < 0) & (discriminant > 0) & (state != 0)
+            growth = np.log(np.where(valid, roots, np.inf)).min(axis=0)
+            return np.log(growth) - self.log_rate[:, None]
+
+    def log_turns(self) -> np.ndarray:
+        """Return the logarithms of the times (m,) at which output weights change their sign."""
+        if not self.trains_outputs:
+            return np.full(len(self.p), np.inf)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            growth = 0.5 * np.log((self.p - self.a) / (self.p + self.a))
+            return np.where((growth > 0) & (self.a * self.p < 0), np.log(growth) - self.log_rate, np.inf)
+
+
+def general_phase(
+    start: Weights,
+    boundaries: Boundaries,
+    forces: np.ndarray,
+    ceiling: float,
+    until: float,
+    change: Callable[[float, Weights, list[tuple[int, int]]], Weights],
+    *,
+    trains_outputs: bool,
+) -> list[tuple[float, float, Weights, Piece]]:
+    """Return (time, its logarithm, weights, path before it) of each stage, as in :func:`balanced_phase`.
+
+    ``boundaries`` hold the states of the start; ``change`` is called at each activation change with time,
+    weights and pairs, updates the states, and returns the weights with those pairs on their boundary.
+    """
+    steps: list[tuple[float, float, Weights, Piece]] = []
+    time, log_time, weights = 0.0, -np.inf, start
+    while log_time < np.log(until):
+        stage = Stage(weights, boundaries.drive(forces), trains_outputs=trains_outputs)
+        crossings = stage.log_crossings(boundaries.state, boundaries.inputs)
+        turns = np.where((boundaries.state == 0).any(axis=1), stage.log_turns(), np.inf)
+        with np.errstate(divide="ignore"):
+            left = np.log(until - time)
+        log_step = min(crossings.min(), turns.min(), left)
+
+        def excess(log_step: float, stage: Stage = stage) -> float:
+            return float(log_output_bound(stage.after(np.array([log_step])), boundaries.inputs)[0]) - ceiling
+
+        full = excess(log_step) >= 0
+        pairs: list[tuple[int, int]] = []
+        if full:
+            log_step = brentq(excess, log_step - _LONG_AGO, log_step, xtol=1e-12)
+        elif log_step == crossings.min():
+            pairs = [(int(j), int(i)) for j, i in np.argwhere(crossings == log_step)]
+        elif log_step == turns.min():
+            neuron = int(turns.argmin())
+            pairs = [(neuron, int(i)) for i in np.flatnonzero(boundaries.state[neuron] == 0)]
+        steps.append(_step(stage, time, log_time, log_step))
+        time, log_time, weights, _ = steps[-1]
+        if full or log_step == left:
+            break
+        weights = change(time, weights, pairs)
+        steps[-1] = (*steps[-1][:2], weights, steps[-1][3])
+    return steps
+
+
+def _step(stage: Stage, time: float, log_time: float, log_step: float) -> tuple[float, float, Weights, Piece]:
+    """Return the end of a stage and its path as a function of times and their logarithms."""
+
+    def path(_times: np.ndarray, log_times: np.ndarray) -> Weights:
+        with np.errstate(divide="ignore"):
+            # log(t - t0), from the logarithms, which do not underflow.
+            gap = np.minimum(log_time - log_times, 0.0)
+            return stage.after(log_times + np.log(-np.expm1(gap)))
+
+    end = Weights(*(part[0] for part in stage.after(np.array([log_step]))))
+    return time + float(np.exp(log_step)), float(np.logaddexp(log_time, log_step)), end, path
