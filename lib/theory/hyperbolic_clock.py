@@ -1,8 +1,8 @@
 """The clock of a ReLU neuron off the balanced diagonal: time as a function of the logit, in closed form.
 
-Between logits ``u0`` and ``u1`` passes the time ``T / (2 norm)``,
+Between logits ``u0`` and ``u1`` passes the time ``T / (2 norm)``, with ``b = |c| / (2 norm)`` and
 
-    T = integral from u0 to u1 of (1 + e^v) / sqrt(v^2 + b^2) dv,     b = |c| / (2 norm)
+    T = integral from u0 to u1 of (1 + e^v) / sqrt(v^2 + b^2) dv
 
 [combes2018, Eqs. 20 to 22].  For b = 0 it is the increase of ``log|u| + Ei(u)``.  The paper knows no closed
 form for the others, but there is a convergent series: with ``P - Q = u``, ``P + Q = sqrt(u^2 + b^2)`` and the

@@ -51,8 +51,8 @@ def decay_time_bounds(u1: ArrayLike, u0: ArrayLike, norm: ArrayLike = 1.0) -> tu
     """Return bounds of the time a neuron on the line ``h = -norm a`` needs from logit ``u0`` to ``u1``.
 
     ``log(u0 / u1) / (2 norm) <= t <= log(u0 / u1) / norm`` for ``u0 <= u1 < 0`` [combes2018, Eq. 23, whose
-    factor ``1 / (2 norm)`` is missing].  The exact time is
-    :func:`lib.theory.hyperbolic_neuron.time_to_logit`'s.  Raises ``ValueError`` for other logits.
+    factor ``1 / (2 norm)`` is missing].  The exact time:
+    :func:`lib.theory.hyperbolic_neuron.time_to_logit`.  Raises ``ValueError`` for other logits.
 
     Example:
 
