@@ -139,8 +139,10 @@ class TestTwoDigits:
     def test_neurons_align_before_norms_grow(self, quick):
         """As Figure 5 shows it; what the paper says of the stable rank comes earlier."""
         for metrics in quick(self.NAME):
-            assert metrics["stable_rank_below_two"] < metrics["all_aligned"] < metrics["norm_grows"]
-            assert metrics["norm_grows"] <= metrics["loss_falls"] < metrics["iterations"][-1] / 1.5
+            grown = metrics["norm_grows"], metrics["loss_falls"]
+            assert metrics["stable_rank_below_two"] < metrics["all_aligned"] < min(grown)
+            # One goes with the other: both happen within a tenth of the time until then.
+            assert max(grown) < 1.1 * min(grown)
             assert metrics["final"]["stable_rank"] < 1.1
             assert metrics["final"]["accuracy"] == 1
             for name in ("positive", "negative"):

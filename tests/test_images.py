@@ -111,7 +111,7 @@ def mirrors(tmp_path):
         for folder in folders
     ]
     for server in servers:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     yield [f"http://127.0.0.1:{server.server_port}/" for server in servers], hashes
     for server in servers:
         server.shutdown()
