@@ -21,6 +21,8 @@ projected on the complement of the inputs that hold it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from scipy.optimize import lsq_linear
 
@@ -108,19 +110,29 @@ class Boundaries:
         gram = self.units @ self.units.T
         self.orthogonal = bool((np.abs(gram - np.eye(len(gram))) <= ROUNDING).all())
         self.state = np.full((m, len(inputs)), OFF)
-        self._refresh()
+        self.gates = np.full(self.state.shape, slope, dtype=float)
+        self._complements: dict[int, np.ndarray] = {}
+        self._refresh(())
 
     def start(self, w: np.ndarray) -> np.ndarray:
         """Set every state from weights (m, d); return the neurons at zero, yet to be settled."""
         z, small = w @ self.units.T, ROUNDING * np.linalg.norm(w, axis=1)[:, None]
         self.state = np.where(z > small, ON, np.where(z < -small, OFF, HELD))
-        self._refresh()
+        self._refresh(range(len(w)))
         return np.flatnonzero((self.state == HELD).any(axis=1))
 
-    def _refresh(self) -> None:
-        self.gates = np.where(self.state == ON, 1.0, self.slope)
-        self.held = np.flatnonzero((self.state == HELD).any(axis=1)) if not self.orthogonal else np.arange(0)
-        self.projections = np.array([self._complement(self.state[j] == HELD) for j in self.held])
+    def _refresh(self, neurons: Iterable[int]) -> None:
+        """Bring the gates and the projections of some neurons up to date with their states."""
+        for neuron in neurons:
+            self.gates[neuron] = np.where(self.state[neuron] == ON, 1.0, self.slope)
+            at_zero = self.state[neuron] == HELD
+            # With orthogonal inputs nothing moves what is held: no projection is needed.
+            if at_zero.any() and not self.orthogonal:
+                self._complements[neuron] = self._complement(at_zero)
+            else:
+                self._complements.pop(neuron, None)
+        self.held = np.array(list(self._complements), dtype=int)
+        self.projections = np.array(list(self._complements.values()))
 
     def _complement(self, rows: np.ndarray) -> np.ndarray:
         x = self.units[rows]
@@ -177,7 +189,7 @@ class Boundaries:
         pulls = signs[neuron] * forces
         active, bound, *_ = settle(pulls, state == ON, state == HELD, self.inputs, self.slope, still)
         self.state[neuron] = np.where(active, ON, np.where(bound, HELD, OFF))
-        self._refresh()
+        self._refresh((neuron,))
 
     def cross_origin(self, neuron: int, signs: np.ndarray, forces: np.ndarray, errors: np.ndarray) -> None:
         """Choose the states of a neuron whose weights are zero, as happens when these are not balanced.

@@ -45,8 +45,9 @@ class Coordinates(Protocol):
     def velocity(self, state: np.ndarray, v: np.ndarray, drive: np.ndarray) -> np.ndarray:
         """Return the velocity of a state under the drives D (m, d)."""
 
-    def gradients(self, state: np.ndarray, gates: np.ndarray, inputs: np.ndarray) -> np.ndarray:
-        """Return the gradients (n, size) of the outputs in the state, given ``phi'`` (m, n)."""
+    def steepness(self, c: np.ndarray, gates: np.ndarray, z: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        """Return the lengths (n,) of the outputs' gradients in the state, given ``phi'`` and ``<v_j, x_i>``,
+        both (m, n), and the lengths of the inputs (n,)."""
 
     def outgrown(self, state: np.ndarray) -> bool:
         """Say whether the references should be renewed."""
@@ -93,11 +94,8 @@ class Balanced:
         growth = np.einsum("md,md->m", pull, v)
         return np.concatenate([(pull - growth[:, None] * v).ravel(), growth])
 
-    def gradients(self, state: np.ndarray, gates: np.ndarray, inputs: np.ndarray) -> np.ndarray:
-        v, c = self.split(state)
-        in_v = (c[:, None] * gates).T[:, :, None] * inputs[:, None]
-        in_log_norms = 2 * c * (gates * (v @ inputs.T)).T
-        return np.hstack([in_v.reshape(len(inputs), -1), in_log_norms])
+    def steepness(self, c: np.ndarray, gates: np.ndarray, z: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        return np.sqrt(((c[:, None] * gates) ** 2 * (lengths**2 + 4 * z**2)).sum(axis=0))
 
     def outgrown(self, state: np.ndarray) -> bool:
         return False
@@ -173,7 +171,14 @@ class Referred:
             return in_w
         return np.concatenate([in_w, np.einsum("md,md->m", drive, v) / ratio])
 
+    def steepness(self, c: np.ndarray, gates: np.ndarray, z: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        squares = ((c[:, None] * gates * lengths) ** 2).sum(axis=0)
+        if self.trains_outputs:
+            squares += ((np.exp(self.inner + self.outer)[:, None] * gates * z) ** 2).sum(axis=0)
+        return np.sqrt(squares)
+
     def gradients(self, state: np.ndarray, gates: np.ndarray, inputs: np.ndarray) -> np.ndarray:
+        """Return the gradients (n, size) of the outputs in the state, given ``phi'`` (m, n)."""
         v, c = self.split(state)
         in_v = ((c[:, None] * gates).T[:, :, None] * inputs[:, None]).reshape(len(inputs), -1)
         if not self.trains_outputs:

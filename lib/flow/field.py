@@ -87,18 +87,16 @@ class Field:
     def outgrown(self, state: np.ndarray) -> bool:
         return self.coordinates.outgrown(state)
 
-    def gradients(self, state: np.ndarray) -> np.ndarray:
-        return self.coordinates.gradients(state, self.boundaries.gates, self.inputs)
-
     def errors(self, state: np.ndarray) -> np.ndarray:
         """Return the errors of the forces (n,) that the error of one step can explain.
 
         The step's error is at most ``rtol`` as a root mean square over the state; it moves an output by at
         most its norm times that of the output's gradient.
         """
-        gradients = self.gradients(state)
-        shift = self.rtol * np.sqrt(gradients.shape[1]) * np.linalg.norm(gradients, axis=1)
-        return self.force_errors(self.outputs(*self.split(state)), shift)
+        v, c = self.split(state)
+        gates, z = self.boundaries.gates, v @ self.inputs.T
+        steepness = self.coordinates.steepness(c, gates, z, self.boundaries.norms)
+        return self.force_errors(c @ (gates * z), self.rtol * np.sqrt(state.size) * steepness)
 
     def force_errors(self, outputs: np.ndarray, shift: np.ndarray) -> np.ndarray:
         low, here, high = (self.loss.slope(outputs + k * shift, self.labels) for k in (-1, 0, 1))

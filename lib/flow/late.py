@@ -114,7 +114,7 @@ class LateRun(Run):
         return self.coordinates.outgrown(state[:-1])
 
     def gradients(self, state: np.ndarray) -> np.ndarray:
-        return self.coordinates.gradients(state[:-1], self.boundaries.gates, self.inputs)
+        return self.referred.gradients(state[:-1], self.boundaries.gates, self.inputs)
 
     def state_of(self, weights: Weights) -> np.ndarray:
         return np.append(self.coordinates.pack(weights), self.clock)
