@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import deepcopy
+from functools import partial
 from itertools import pairwise
 
 import torch
@@ -15,6 +16,9 @@ from lib.tensors import tensor
 
 Values = Callable[[torch.Tensor], torch.Tensor]
 """Maps logits (seeds, n) to one number a seed."""
+
+Gradients = tuple[torch.Tensor, list[torch.Tensor]]
+"""One number a seed, and the gradient of their sum in each parameter."""
 
 
 class MlpBatch(torch.nn.Module):
@@ -55,7 +59,7 @@ class MlpBatch(torch.nn.Module):
 
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
         """Return the logits, shape (seeds, n)."""
-        hidden = self._for_each_seed(inputs)
+        hidden = _for_each_seed(inputs, self.weights[0])
         # No slices of a ParameterList: they wrap its entries anew, out of sight of torch.func.
         layers = list(zip(self.weights, self.biases, strict=True))
         for k, (weight, bias) in enumerate(layers[:-1]):
@@ -79,40 +83,13 @@ class MlpBatch(torch.nn.Module):
             one.dropout.generators = one.dropout.generators[k : k + 1]
         return one
 
-    def _for_each_seed(self, inputs: torch.Tensor) -> torch.Tensor:
-        seeds, features, _ = self.weights[0].shape
-        shapes = ("n", features), (seeds, "n", features)
-        tensor("inputs", inputs, *shapes, finite=False, dtype=self.weights[0].dtype)
-        return inputs if inputs.ndim == 3 else inputs.expand(seeds, *inputs.shape)
 
-    def _gradients(self, inputs: torch.Tensor, value: Values) -> tuple[torch.Tensor, list[torch.Tensor]]:
-        """Differentiate by hand: with half the memory traffic of autograd, which decides the time."""
-        layers = [self._for_each_seed(inputs)]
-        weights, biases = list(self.weights), list(self.biases)
-        with torch.no_grad():
-            for weight, bias in zip(weights[:-1], biases[:-1], strict=True):
-                layers.append(torch.baddbmm(bias, layers[-1], weight).relu_())
-            logits = torch.baddbmm(biases[-1], layers[-1], weights[-1]).squeeze(-1)
-        values, (slopes,) = _differentiate(value, logits.requires_grad_(), [logits])
-        back = slopes.unsqueeze(-1)
-        with torch.no_grad():
-            if len(layers) == 1:
-                return values, [torch.bmm(layers[0].mT, back), back.sum(dim=1, keepdim=True)]
-            # A unit of the last hidden layer adds active * (hidden W + b) * out to the logit: sums over the
-            # examples where it is active give the gradients in W, b and out at once.
-            active, hidden, out = layers.pop().sign_(), layers[-1], weights[-1].mT
-            linear, constant = torch.bmm((back * hidden).mT, active), torch.bmm(back.mT, active)
-            level = (weights[-2] * linear).sum(dim=1, keepdim=True) + biases[-2] * constant
-            slopes_of = [(level.mT, back.sum(dim=1, keepdim=True)), (linear * out, constant * out)]
-            if len(layers) > 1:
-                back = torch.bmm(active, (weights[-2] * out).mT).mul_(back)
-            for weight in weights[-3::-1]:
-                torch.ops.aten.threshold_backward.grad_input(back, layers.pop(), 0, grad_input=back)
-                slopes_of.append((torch.bmm(layers[-1].mT, back), back.sum(dim=1, keepdim=True)))
-                if len(layers) > 1:
-                    back = torch.bmm(back, weight.mT)
-        in_weights, in_biases = zip(*reversed(slopes_of), strict=True)
-        return values, [*in_weights, *in_biases]
+def _for_each_seed(inputs: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    """Return the inputs with the axis of seeds of the first layer's weights."""
+    seeds, features, _ = weight.shape
+    shapes = ("n", features), (seeds, "n", features)
+    tensor("inputs", inputs, *shapes, finite=False, dtype=weight.dtype)
+    return inputs if inputs.ndim == 3 else inputs.expand(seeds, *inputs.shape)
 
 
 def trainable(network: torch.nn.Module) -> list[torch.Tensor]:
@@ -136,48 +113,85 @@ def trainable(network: torch.nn.Module) -> list[torch.Tensor]:
     return found
 
 
-def gradients(
-    network: torch.nn.Module, inputs: torch.Tensor, value: Values
-) -> tuple[torch.Tensor, list[torch.Tensor]]:
-    """Return ``value`` of the logits, one number a seed, and the gradient of its sum in the parameters.
+def gradient_function(network: torch.nn.Module) -> Callable[[torch.Tensor, Values], Gradients]:
+    """Return the function that differentiates a number a seed in all parameters that require gradients.
 
-    The sum over seeds gives each seed its own gradient.  ``inputs`` are what the network takes; the gradients
-    are those in :func:`lib.mlps.trainable`, with their shapes.  Raises ``ValueError`` for a network that is no
-    torch module or has nothing to train, and a ``value`` that does not return one number a seed.
+    The function takes inputs as the network does, and ``value``, which maps logits (seeds, n) to one number a
+    seed.  It returns these numbers, shape (seeds,), and the gradients of their sum, which are each seed's
+    own, in the order of :func:`lib.mlps.trainable`.  It follows the parameters when they are changed in
+    place, but not when the network gets other layers or another mode.  Raises ``ValueError`` for a network
+    that is no torch module or has nothing to train; the function does for inputs that do not fit and a
+    ``value`` that does not return one number a seed.
 
     Example: the slope of the mean logit in the last bias is 1 for each seed.
 
     >>> from lib.seeds import seed_generators
     >>> network = draw_mlps((2, 3, 1), seed_generators(0, 2))
     >>> inputs = torch.ones(4, 2, dtype=torch.float64)
-    >>> values, slopes = gradients(network, inputs, lambda logits: logits.mean(dim=-1))
+    >>> values, slopes = gradient_function(network)(inputs, lambda logits: logits.mean(dim=-1))
     >>> slopes[-1].flatten()
     tensor([1., 1.], dtype=torch.float64)
     """
-    trained = trainable(network)
-    if not callable(value):
-        raise ValueError(f"value is {value!r}, allowed: a function of the logits")
+    parameters = trainable(network)
     if isinstance(network, MlpBatch) and _is_plain(network):
-        return network._gradients(inputs, value)
-    with torch.enable_grad():
-        return _differentiate(value, network(inputs), trained)
+        return partial(_by_hand, list(network.weights), list(network.biases))
+
+    def by_autograd(inputs: torch.Tensor, value: Values) -> Gradients:
+        with torch.enable_grad():
+            return _differentiate(value, network(inputs), parameters)
+
+    return by_autograd
 
 
 def _is_plain(network: MlpBatch) -> bool:
+    if network.activation is not torch.relu or len(network.norms):
+        return False
     acting = network.dropout is not None and network.dropout.training
-    whole_network = all(value.requires_grad for value in network.parameters())
-    return network.activation is torch.relu and not len(network.norms) and not acting and whole_network
+    return not acting and all(value.requires_grad for value in (*network.weights, *network.biases))
 
 
-def _differentiate(
-    value: Values, logits: torch.Tensor, parameters: list[torch.Tensor]
-) -> tuple[torch.Tensor, list[torch.Tensor]]:
+def _by_hand(
+    weights: list[torch.Tensor], biases: list[torch.Tensor], inputs: torch.Tensor, value: Values
+) -> Gradients:
+    """Differentiate by hand: with half the memory traffic of autograd, which decides the time."""
+    layers = [_for_each_seed(inputs, weights[0])]
+    with torch.no_grad():
+        for weight, bias in zip(weights[:-1], biases[:-1], strict=True):
+            layers.append(torch.baddbmm(bias, layers[-1], weight).relu_())
+        logits = torch.baddbmm(biases[-1], layers[-1], weights[-1]).squeeze(-1)
+    values, (slopes,) = _differentiate(value, logits.requires_grad_(), [logits])
+    back = slopes.unsqueeze(-1)
+    with torch.no_grad():
+        if len(layers) == 1:
+            return values, [torch.bmm(layers[0].mT, back), back.sum(dim=1, keepdim=True)]
+        # A unit of the last hidden layer adds active * (hidden W + b) * out to the logit: sums over the
+        # examples where it is active give the gradients in W, b and out at once.
+        active, hidden, out = layers.pop().sign_(), layers[-1], weights[-1].mT
+        linear, constant = torch.bmm(torch.cat([back * hidden, back], dim=-1).mT, active).split(
+            [hidden.shape[-1], 1], dim=1
+        )
+        level = (weights[-2] * linear).sum(dim=1, keepdim=True) + biases[-2] * constant
+        slopes_of = [(level.mT, back.sum(dim=1, keepdim=True)), (linear * out, constant * out)]
+        if len(layers) > 1:
+            back = torch.bmm(active, (weights[-2] * out).mT).mul_(back)
+        for weight in weights[-3::-1]:
+            torch.ops.aten.threshold_backward.grad_input(back, layers.pop(), 0, grad_input=back)
+            slopes_of.append((torch.bmm(layers[-1].mT, back), back.sum(dim=1, keepdim=True)))
+            if len(layers) > 1:
+                back = torch.bmm(back, weight.mT)
+    in_weights, in_biases = zip(*reversed(slopes_of), strict=True)
+    return values, [*in_weights, *in_biases]
+
+
+def _differentiate(value: Values, logits: torch.Tensor, parameters: list[torch.Tensor]) -> Gradients:
+    if not callable(value):
+        raise ValueError(f"value is {value!r}, allowed: a function of the logits")
     with torch.enable_grad():
         values = value(logits)
         if not isinstance(values, torch.Tensor) or values.shape != logits.shape[:1]:
             got = f"shape {tuple(values.shape)}" if isinstance(values, torch.Tensor) else repr(values)
             raise ValueError(f"value, the objective, returns {got}, allowed: shape {tuple(logits.shape[:1])}")
-        return values.detach(), list(torch.autograd.grad(values.sum(), parameters))
+        return values.detach(), list(torch.autograd.grad(values, parameters, torch.ones_like(values)))
 
 
 def draw_mlps(

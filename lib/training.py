@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import torch
@@ -14,7 +15,7 @@ from lib.arguments import whole
 from lib.batches import Batches
 from lib.environments import Grouped
 from lib.interrupts import Interrupts
-from lib.mlps import gradients, trainable
+from lib.mlps import gradient_function, trainable
 from lib.objectives import Objective
 from lib.optimisers import Optimiser
 from lib.tensors import shaped, tensor, usable_device
@@ -173,6 +174,7 @@ class _Run:
         self.seeds = self._count_seeds()
         shaped("labels", labels, (self.n,), (self.seeds, self.n))
         self.parameters = trainable(self.network.train())
+        self.differentiate = gradient_function(self.network)
         self.labels = labels.to(self.inputs) if labels.is_floating_point() else labels.to(device)
         self.objective, self.optimiser, self.made = objective, optimiser, 0
         fresh: dict[str, Any] = {"optimiser": optimiser.start(self.parameters), "batches": None}
@@ -217,12 +219,10 @@ class _Run:
         index, inputs, labels = None, self.inputs, self.labels
         if self.memory["batches"] is not None:
             index = self.memory["batches"].draw().to(inputs.device)
-            wide = index.unsqueeze(-1)
-            inputs = inputs[index] if inputs.ndim == 2 else inputs.take_along_dim(wide, dim=1)
+            inputs = inputs.expand(self.seeds, -1, -1).take_along_dim(index.unsqueeze(-1), dim=1)
             labels = labels.expand(self.seeds, -1).take_along_dim(index, dim=-1)
-        self.values, slopes = gradients(
-            self.network, inputs, lambda logits: self.value(logits, labels, index, advance=True)
-        )
+        value = partial(self.value, labels=labels, index=index, advance=True)
+        self.values, slopes = self.differentiate(inputs, value)
         with torch.no_grad():
             self.optimiser.update(self.parameters, slopes, self.memory["optimiser"])
         self.made += 1
