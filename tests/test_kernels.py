@@ -5,11 +5,11 @@ import pytest
 import torch
 
 from lib.kernels import decompose, tangent_features
-from lib.theory.duality import FeatureProblem, dual_fixed_point
 from lib.mlps import draw_mlps
 from lib.objectives import cross_entropy
 from lib.optimisers import Sgd
 from lib.seeds import seed_generators
+from lib.theory.duality import FeatureProblem, dual_fixed_point
 from lib.training import train
 
 

@@ -44,7 +44,8 @@ def hinge_rare_margin(frequency: ArrayLike, ratio: ArrayLike = 1.0) -> np.ndarra
     """Return the margin ``a h2`` of the rare feature alone when training ends, after an infinitesimal start.
 
     The first inputs stop learning at the rare margin ``frequency ratio / (1 + frequency ratio)``; in the end
-    it is a little below ``frequency ratio``.  Arguments broadcast; relative accuracy 1e-15.  Raises ``ValueError`` unless ``frequency`` is in (0, 1) and ``ratio`` positive.
+    it is a little below ``frequency ratio``.  Arguments broadcast; relative accuracy 1e-15.  Raises
+    ``ValueError`` unless ``frequency`` is in (0, 1) and ``ratio`` positive.
 
     Example:
 
@@ -68,7 +69,8 @@ def hinge_training(
     """Return the neuron at the two stops of its training, from any start with ``a (h1 + h2) <= 1``.
 
     ``h1, a > 0``, ``h2 >= 0``, ``frequency`` in (0, 1), ``ratio = |x2|^2 / |x1|^2 > 0``, ``|x1| = 1``;
-    arguments broadcast.  Relative accuracy 1e-13 for starts down to 1e-100.  Raises ``ValueError`` for others.
+    arguments broadcast.  Relative accuracy 1e-13 for starts down to 1e-100.  Raises ``ValueError`` for
+    others.
 
     Example:
 
