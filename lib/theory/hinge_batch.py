@@ -20,9 +20,8 @@ def batch_path(
 
     ``inputs`` has shape (n, d), ``w0`` shape (d,), times shape (t,).  ``w`` is the part of ``w0`` orthogonal
     to ``X`` and ``X / |X|`` times ``h cosh(|X| t) + a0 sinh(|X| t)``, ``h = <w0, X> / |X|``.
-    Relative accuracy 1e-14.  Raises ``ValueError`` for ``a0 < 0``, for inputs on which the neuron is inactive at the start, and
-    for inputs that have no positive product with ``X``: their
-    margins need not grow.
+    Relative accuracy 1e-14. Raises ``ValueError`` for ``a0 < 0``, for inputs on which the neuron is inactive
+    at the start, and for inputs that have no positive product with ``X``: their margins need not grow.
 
     Example:
 
