@@ -5,11 +5,15 @@ Every error names the argument, shows what it got and says what is allowed.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Any
+import inspect
+from collections.abc import Callable, Collection
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def numbers(
@@ -18,7 +22,8 @@ def numbers(
     """Return ``value`` as an array of floats, all of them between ``low`` and ``high``.
 
     ``ends`` says with brackets which ends belong to the interval: ``"[)"`` holds ``low`` and not ``high``.
-    Raises ``ValueError`` with the name, the first entry outside and the interval.
+    Raises ``ValueError`` with the name, the first entry outside and the interval; numbers written as text are
+    refused too.
 
     Example:
 
@@ -27,10 +32,13 @@ def numbers(
     """
     allowed = f"allowed: real numbers in {ends[0]}{low:g}, {high:g}{ends[1]}"
     try:
-        if np.iscomplexobj(value):
+        given = np.asarray(value)
+        texts = given.dtype == object and any(isinstance(part, (str, bytes)) for part in given.flat)
+        if given.dtype.kind not in "biufO" or texts:
             raise TypeError
-        entries = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
+        with np.errstate(over="ignore"):  # a long double may become infinite
+            entries = given.astype(float, copy=False)
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{name} is {value!r}, {allowed}") from None
     above = entries >= low if ends[0] == "[" else entries > low
     below = entries <= high if ends[1] == "]" else entries < high
@@ -100,23 +108,42 @@ def number(name: str, value: Any, low: float = -np.inf, high: float = np.inf, en
 
 
 def whole(name: str, value: Any, low: int = 0) -> int:
-    """Return ``value`` as an integer that is at least ``low``; raises ``ValueError`` with name and value.
+    """Return ``value`` as an integer from ``low`` on, below ``2**63``.
+
+    Raises ``ValueError`` with name and value for all else, numbers written as text and booleans among it.
 
     Example:
 
     >>> whole("steps", 10.0)
     10
     """
-    allowed = f"allowed: whole numbers from {low} on"
-    if isinstance(value, (bool, str)) or np.ndim(value):
-        raise ValueError(f"{name} is {value!r}, {allowed}")
+    refusal = ValueError(f"{name} is {value!r}, allowed: whole numbers from {low} on, below 2**63")
+    if isinstance(value, (bool, np.bool_, str)):
+        raise refusal
     try:
-        whole_part = int(value)
+        found = int(value) if np.ndim(value) == 0 else None
     except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"{name} is {value!r}, {allowed}") from None
-    if whole_part != value or whole_part < low:
-        raise ValueError(f"{name} is {value!r}, {allowed}")
-    return whole_part
+        raise refusal from None
+    if found is None or found != value or not low <= found < 2**63:
+        raise refusal
+    return found
+
+
+def wholes(name: str, value: ArrayLike, low: float = 0, high: float = np.inf) -> np.ndarray:
+    """Return ``value``, whole numbers from ``low`` to ``high``, as an array of floats of any shape.
+
+    Raises ``ValueError`` with the name and the first entry that is not whole or outside.
+
+    Example:
+
+    >>> wholes("width", [2, 3.0], 1)
+    array([2., 3.])
+    """
+    entries = numbers(name, value)
+    wrong = entries[(entries != np.floor(entries)) | (entries < low) | (entries > high)]
+    if wrong.size:
+        raise ValueError(f"{name} holds {wrong[0]}, allowed: whole numbers from {low:g} to {high:g}")
+    return entries
 
 
 def signs(name: str, value: ArrayLike, shape: tuple[int | str, ...] = ()) -> np.ndarray:
@@ -146,3 +173,51 @@ def choice(name: str, value: Any, allowed: Collection[str]) -> str:
     if not isinstance(value, str) or value not in allowed:
         raise ValueError(f"{name} is {value!r}, allowed: {', '.join(map(repr, allowed))}")
     return value
+
+
+def generator(name: str, value: Any) -> np.random.Generator:
+    """Return ``value`` if it is a generator of random numbers; raises ``ValueError`` with the name.
+
+    Example:
+
+    >>> generator("rng", 0)
+    Traceback (most recent call last):
+    ValueError: rng is 0, allowed: a numpy.random.Generator, as numpy.random.default_rng(0) is
+    """
+    if not isinstance(value, np.random.Generator):
+        raise ValueError(
+            f"{name} is {value!r}, allowed: a numpy.random.Generator, as numpy.random.default_rng(0) is"
+        )
+    return value
+
+
+def refuse_overflow(function: _Function) -> _Function:
+    """Return the function, with a ``ValueError`` where it overflows, divides by zero or knows no number.
+
+    The error names the arguments, those of the outermost function that is decorated.  For functions that are
+    right for all arguments but those at the edges of the range of floats, where a step on the way leaves it.
+
+    Example:
+
+    >>> @refuse_overflow
+    ... def area(side):
+    ...     return np.square(side)
+    >>> area(1e200)
+    Traceback (most recent call last):
+    ValueError: side: too large or too small for floats, overflow encountered in square; allowed: other sizes
+    """
+    names = ", ".join(name for name in inspect.signature(function).parameters if name != "self")
+
+    @wraps(function)
+    def guarded(*given: Any, **named: Any) -> Any:
+        if np.geterr()["over"] == "raise":  # called by a decorated function, which names its own arguments
+            return function(*given, **named)
+        try:
+            with np.errstate(over="raise", divide="raise", invalid="raise"):
+                return function(*given, **named)
+        except ArithmeticError as error:
+            raise ValueError(
+                f"{names}: too large or too small for floats, {error.args[-1]}; allowed: other sizes"
+            ) from None
+
+    return cast(_Function, guarded)

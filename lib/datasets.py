@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.datasets import load_digits, make_moons
 
-from lib.arguments import array, number, whole
+from lib.arguments import array, generator, number, whole
 
 
 def cone_data(
@@ -44,7 +44,7 @@ def cone_data(
     low, high = array("norms", norms, (2,), 0.0)
     if low > high:
         raise ValueError(f"norms is {norms}, allowed: a positive lower and an upper end")
-    half = np.arccos(mu) / 2
+    half, rng = np.arccos(mu) / 2, generator("rng", rng)
     angles = half * rng.uniform(size=n)
     across = rng.standard_normal((n, d - 1))
     across /= np.linalg.norm(across, axis=1)[:, None]
@@ -111,7 +111,7 @@ def antipodal_gaussians(
     n, mean, spread = whole("n", n, 2), array("mean", mean, ("d",)), number("spread", spread, 0.0, ends="[)")
     if n % 2:
         raise ValueError(f"n is {n}, allowed: even numbers from 2")
-    labels = np.repeat([1.0, -1.0], n // 2)
+    labels, rng = np.repeat([1.0, -1.0], n // 2), generator("rng", rng)
     return labels[:, None] * mean + spread * rng.standard_normal((n, len(mean))), labels
 
 
@@ -131,7 +131,7 @@ def outlier_data(
     ([0.0, 5.0], [1.0, 1.0, 1.0, 1.0, -1.0, -1.0, -1.0])
     """
     distance, degrees = number("distance", distance, 0.0, ends="[)"), number("degrees", degrees)
-    per_class = whole("per_class", per_class, 1)
+    per_class, rng = whole("per_class", per_class, 1), generator("rng", rng)
     around = 0.3 * rng.standard_normal((2, per_class, 2))
     angle = np.radians(degrees)
     outlier = distance * np.array([[np.cos(angle), np.sin(angle)]])
@@ -186,7 +186,8 @@ def two_moons_with_gap(
     ((100, 2), True)
     """
     n, gap, noise = whole("n", n, 2), number("gap", gap), number("noise", noise, 0.0, ends="[)")
-    points, classes = make_moons(n, noise=noise, random_state=int(rng.integers(2**32)))
+    seed = generator("rng", rng).integers(2**32)
+    points, classes = make_moons(n, noise=noise, random_state=int(seed))
     labels = 2.0 * classes - 1.0
     along = points[:, 0] - 0.5
     height = points[:, 1] - 0.3 * labels
@@ -208,7 +209,7 @@ def orthonormal_inputs(n: int, d: int, *, rng: np.random.Generator) -> np.ndarra
     n, d = whole("n", n, 1), whole("d", d, 1)
     if n > d:
         raise ValueError(f"n is {n}, d {d}; allowed: n up to d")
-    q, r = np.linalg.qr(rng.standard_normal((d, n)))
+    q, r = np.linalg.qr(generator("rng", rng).standard_normal((d, n)))
     return (q * np.sign(np.diag(r))).T
 
 

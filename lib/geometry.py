@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lib.arguments import array, numbers, signs
+from lib.arguments import array, numbers, refuse_overflow, signs
 from lib.separation import labelled_data, project_on_cone
 
 
@@ -83,6 +83,7 @@ def cosine(u: ArrayLike, v: ArrayLike) -> np.ndarray:
     return (first * second).sum(axis=-1)
 
 
+@refuse_overflow
 def distance_to_cone(point: ArrayLike, generators: ArrayLike) -> float:
     """Return the distance of a point (d,) from the cone of non-negative combinations of generators (n, d).
 
@@ -96,6 +97,7 @@ def distance_to_cone(point: ArrayLike, generators: ArrayLike) -> float:
     return project_on_cone(point, generators).distance
 
 
+@refuse_overflow
 def activation_patterns(w: ArrayLike, inputs: ArrayLike) -> np.ndarray:
     """Return whether ``<w_j, x_i> > 0``, shape (..., m, n), for neurons (..., m, d) and inputs (n, d).
 
@@ -211,6 +213,7 @@ def largest_angle(neurons: ArrayLike) -> float:
     return float(np.degrees(2 * np.arctan2(apart, together)))
 
 
+@refuse_overflow
 def agreement(neurons: ArrayLike, inputs: ArrayLike) -> tuple[np.ndarray, float]:
     """Return how neurons (k, d) call the inputs (n, d), and with which margin they agree.
 
@@ -245,9 +248,10 @@ def perfect_agreement_margin(w: ArrayLike, u: ArrayLike, inputs: ArrayLike, labe
     """
     inputs, labels = labelled_data(inputs, labels)
     signed = labels[:, None] * inputs
+    given = {"w": numbers("w", w), "u": numbers("u", u)}
     first, second = (
-        array(name, value, ("k", inputs.shape[1]) if np.ndim(value) != 1 else (inputs.shape[1],))
-        for name, value in (("w", w), ("u", u))
+        array(name, value, ("k", inputs.shape[1]) if value.ndim != 1 else (inputs.shape[1],))
+        for name, value in given.items()
     )
     if not (longest := max(np.abs(first).max(), np.abs(second).max())):
         raise ValueError("w and u are all zero, they have no direction")

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import nnls
 
-from lib.arguments import array
+from lib.arguments import array, refuse_overflow
 
 
 class Infeasible(ValueError):
@@ -74,6 +74,7 @@ class ProgramSolution:
         return float(np.linalg.norm(self.x))
 
 
+@refuse_overflow
 def certify(rows: ArrayLike, bounds: ArrayLike, x: ArrayLike, duals: ArrayLike) -> ProgramSolution:
     """Measure how far ``x`` and ``duals`` are from solving the program of least norm.
 
@@ -98,6 +99,7 @@ def certify(rows: ArrayLike, bounds: ArrayLike, x: ArrayLike, duals: ArrayLike) 
     return ProgramSolution(x, duals, primal, dual, gap)
 
 
+@refuse_overflow
 def least_norm(rows: ArrayLike, bounds: ArrayLike, *, name: str = "the program") -> ProgramSolution:
     """Minimise ``|x|^2 / 2`` subject to ``rows @ x >= bounds``.
 

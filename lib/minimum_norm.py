@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import nnls
 
-from lib.arguments import array, number
+from lib.arguments import array, number, refuse_overflow
 from lib.least_norm import SolverFailure
 from lib.networks import TwoLayer
 from lib.theory.orthogonal_data import lengths, same_length
@@ -63,8 +63,8 @@ def minimum_norm_interpolation(inputs: ArrayLike, labels: ArrayLike, *, slope: f
     minimiser need not be unique, the value is.  Raises ``ValueError`` for bad shapes, for labels that are
     all zero, and for data that no ReLU network without bias interpolates (a zero input with a label, or
     inputs of one ray whose labels are not in proportion), naming the data;
-    :class:`lib.least_norm.SolverFailure` if the solver gives up. Source: [boursier2022, Eq. 8] for
-    orthogonal inputs.
+    :class:`lib.least_norm.SolverFailure` if the solver gives up or leaves a residual of 1e-6.  Source:
+    [boursier2022, Eq. 8] for orthogonal inputs.
 
     Example:
 
@@ -74,10 +74,12 @@ def minimum_norm_interpolation(inputs: ArrayLike, labels: ArrayLike, *, slope: f
     """
     x, y = _checked(inputs, labels)
     slope = number("slope", slope, 0.0, 1.0, "[)")
-    # Solved in the span of the inputs, in units in which inputs and labels are at most 1.
-    size, height = lengths(x).max(), np.abs(y).max()
-    basis = np.linalg.qr(x.T / size)[0] if x.shape[1] > len(x) else np.eye(x.shape[1])
-    unit_x, unit_y = x / size @ basis, y / height
+    # Networks are homogeneous: solved for inputs of norm 1, in their span, with labels of at most 1.
+    sizes = np.where(x.any(axis=1), lengths(x), 1.0)
+    height = np.abs(y / sizes).max()
+    directions = x / sizes[:, None]
+    basis = np.linalg.qr(directions.T)[0] if x.shape[1] > len(x) else np.eye(x.shape[1])
+    unit_x, unit_y = directions @ basis, y / sizes / height
     n, d = unit_x.shape
     cells = [(sign, np.array(on)) for sign in (1.0, -1.0) for on in product((False, True), repeat=n)]
     vectors = cvxpy.Variable((len(cells), d))
@@ -91,7 +93,12 @@ def minimum_norm_interpolation(inputs: ArrayLike, labels: ArrayLike, *, slope: f
     with warnings.catch_warnings():
         # A solver that stops short of its tolerance says so; what it reached is measured below and returned.
         warnings.filterwarnings("ignore", message="Solution may be inaccurate")
-        problem.solve(solver=cvxpy.CLARABEL, **_SOLVER)
+        try:
+            problem.solve(solver=cvxpy.CLARABEL, **_SOLVER)
+        except cvxpy.SolverError as error:
+            raise SolverFailure(
+                f"Clarabel failed ({error}); inputs and labels of like size may help"
+            ) from None
     if problem.status in ("infeasible", "infeasible_inaccurate"):
         raise ValueError("inputs and labels admit no interpolating ReLU network, allowed: data that do")
     if problem.status not in ("optimal", "optimal_inaccurate") or vectors.value is None:
@@ -99,10 +106,18 @@ def minimum_norm_interpolation(inputs: ArrayLike, labels: ArrayLike, *, slope: f
             f"Clarabel ended with the status {problem.status}; look for inputs that nearly share a ray"
         )
     signs = np.array([sign for sign, _ in cells])
-    lifted = height / size * vectors.value @ basis.T
-    return _certified(x, y, signs, lifted, -np.asarray(fits.dual_value) / size, slope)
+    found = _certified(
+        x, y, signs, height * vectors.value @ basis.T, -np.asarray(fits.dual_value) / sizes, slope
+    )
+    if found.primal_residual > 1e-6 * np.abs(y).max():
+        raise SolverFailure(
+            f"Clarabel left a residual of {found.primal_residual:.1e}; inputs may nearly share a ray, or "
+            "labels over norms of inputs be too different in size"
+        )
+    return found
 
 
+@refuse_overflow
 def largest_response(inputs: ArrayLike, duals: ArrayLike, slope: float = 0.0) -> float:
     """Return the largest ``|sum_k duals_k phi(<w, x_k>)|`` over unit vectors w.
 

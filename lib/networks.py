@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lib.arguments import number, numbers, whole
+from lib.arguments import generator, number, numbers, whole
 from lib.arguments import signs as checked_signs
 
 
@@ -114,7 +114,7 @@ def balanced_network(
     array([ 0.666,  0.655, -1.759, -1.411])
     """
     m, d, scale = whole("m", m, 1), whole("d", d, 1), number("scale", scale, 0, ends="[)")
-    directions = rng.standard_normal((m, d))
+    directions = generator("rng", rng).standard_normal((m, d))
     chosen = rng.choice([-1.0, 1.0], size=m) if signs is None else checked_signs("signs", signs, (m,))
     # The norm is taken before the scale: squares of weights below 1e-162 would be zero.
     return TwoLayer(scale * directions, chosen * (scale * np.linalg.norm(directions, axis=1)), slope)
@@ -136,4 +136,6 @@ def two_sided_network(
     """
     k, d = whole("k", k, 1), whole("d", d, 1)
     scale, v = number("scale", scale, 0, ends="[)"), number("v", v, 0)
-    return TwoLayer(scale * rng.standard_normal((2 * k, d)), v * np.repeat([1.0, -1.0], k), slope)
+    return TwoLayer(
+        scale * generator("rng", rng).standard_normal((2 * k, d)), v * np.repeat([1.0, -1.0], k), slope
+    )

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lib.arguments import number
+from lib.arguments import number, refuse_overflow
 from lib.least_norm import Infeasible, ProgramSolution, least_norm
 from lib.networks import TwoLayer
 from lib.separation import Separation, labelled_data, largest_margin
 
 
+@refuse_overflow
 def linear_svm(inputs: ArrayLike, labels: ArrayLike) -> ProgramSolution:
     """Solve the linear hard-margin problem ``min |w|^2 / 2`` subject to ``y_i <w, x_i> >= 1``, without bias.
 
@@ -51,6 +52,7 @@ def agreement_features(inputs: ArrayLike, labels: ArrayLike, slope: float) -> np
     return np.hstack([first[:, None] * inputs, second[:, None] * inputs])
 
 
+@refuse_overflow
 def agreement_gram(inputs: ArrayLike, labels: ArrayLike, slope: float) -> np.ndarray:
     """Return the products (n, n) of the rows of :func:`lib.programs.agreement_features`.
 
@@ -69,6 +71,7 @@ def agreement_gram(inputs: ArrayLike, labels: ArrayLike, slope: float) -> np.nda
     return np.where(np.equal.outer(labels, labels), 1 + slope**2, -2 * slope) * (inputs @ inputs.T)
 
 
+@refuse_overflow
 def agreement_program(inputs: ArrayLike, labels: ArrayLike, slope: float) -> ProgramSolution:
     """Solve program (8): the limit direction ``(w, u)`` of a network in the perfect agreement regime.
 
@@ -93,6 +96,7 @@ def agreement_program(inputs: ArrayLike, labels: ArrayLike, slope: float) -> Pro
     return least_norm(features, np.ones(len(features)), name="program (8) of these inputs")
 
 
+@refuse_overflow
 def extended_agreement_program(inputs: ArrayLike, labels: ArrayLike, slope: float) -> ProgramSolution:
     """Solve program (8) without its assumption on how a neuron type calls the points of the opposite class.
 
@@ -118,6 +122,7 @@ def extended_agreement_program(inputs: ArrayLike, labels: ArrayLike, slope: floa
     return least_norm(rows, np.ones(len(rows)), name="the extended program (8) of these inputs")
 
 
+@refuse_overflow
 def cell_program(network: TwoLayer, inputs: ArrayLike, labels: ArrayLike) -> ProgramSolution:
     """Maximise the normalised margin over first-layer weights with the activation pattern of ``network``.
 
@@ -159,6 +164,7 @@ def cell_program(network: TwoLayer, inputs: ArrayLike, labels: ArrayLike) -> Pro
     return least_norm(rows, bounds, name="the program of the cell of this network")
 
 
+@refuse_overflow
 def flipping_margins(inputs: ArrayLike, labels: ArrayLike) -> tuple[Separation, ...]:
     """Return, for each point, how a vector can call the opposite class rightly and this point wrongly.
 
@@ -186,6 +192,7 @@ def flipping_margins(inputs: ArrayLike, labels: ArrayLike) -> tuple[Separation, 
     )
 
 
+@refuse_overflow
 def flippable_points(inputs: ArrayLike, labels: ArrayLike) -> np.ndarray:
     """Tell for each point whether some vector calls the opposite class rightly and this point wrongly.
 

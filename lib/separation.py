@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 
-from lib.arguments import array, signs, whole
+from lib.arguments import array, generator, refuse_overflow, signs, whole
 from lib.least_norm import Infeasible, least_norm, nonnegative_least_squares
 
 
@@ -42,6 +42,7 @@ class Separation:
         return self.bound - self.margin
 
 
+@refuse_overflow
 def largest_margin(points: ArrayLike) -> Separation:
     """Return the unit vector v that makes ``min_i <v, p_i>`` the largest, or weights that show there is none.
 
@@ -70,6 +71,7 @@ def largest_margin(points: ArrayLike) -> Separation:
     return Separation(margin, normal, weights, float(np.linalg.norm(weights @ unit) * scale))
 
 
+@refuse_overflow
 def separation(inputs: ArrayLike, labels: ArrayLike) -> Separation:
     """Return the hyperplane through the origin that separates two classes best, or the proof there is none.
 
@@ -131,6 +133,7 @@ class ConeProjection:
         return self.distance > 1e-10 * float(np.linalg.norm(self.normal + self.nearest))
 
 
+@refuse_overflow
 def project_on_cone(point: ArrayLike, generators: ArrayLike) -> ConeProjection:
     """Return the point nearest to ``point`` (d,) in the cone of non-negative combinations of ``generators``.
 
@@ -156,6 +159,7 @@ def project_on_cone(point: ArrayLike, generators: ArrayLike) -> ConeProjection:
     return ConeProjection(nearest, weights / lengths, normal, distance, residual)
 
 
+@refuse_overflow
 def largest_cosine_outside(
     inputs: ArrayLike, labels: ArrayLike, *, rng: np.random.Generator, attempts: int = 3
 ) -> float:
@@ -172,6 +176,7 @@ def largest_cosine_outside(
     0.6
     """
     inputs, labels = labelled_data(inputs, labels)
+    rng = generator("rng", rng)
     signed = labels[:, None] * inputs / np.linalg.norm(inputs, axis=1)[:, None]
     (n, d), best = signed.shape, 0.0
 

@@ -5,6 +5,7 @@ import pytest
 from scipy.optimize import linprog, minimize
 
 from lib.datasets import five_on_a_line, orthogonal_pair, orthonormal_inputs
+from lib.least_norm import SolverFailure
 from lib.minimum_norm import largest_response, minimum_norm_interpolation
 from lib.networks import TwoLayer
 from lib.theory.orthogonal_data import class_heights, minimum_squared_norm
@@ -19,6 +20,15 @@ def test_orthogonal_inputs_have_the_closed_form(n):
     np.testing.assert_allclose(2 * solved.value, minimum_squared_norm(x, y), rtol=1e-7)
     heights = class_heights(x, y)
     np.testing.assert_allclose(solved.duals, y / np.sum(x**2, axis=1) / np.where(y > 0, *heights), rtol=1e-5)
+
+
+def test_norms_of_inputs_may_differ_by_decades_but_what_is_not_resolved_is_refused():
+    x, y = np.diag([1e4, 1.0, 1e-3]), np.array([1e4, -1.0, 2e-3])
+    np.testing.assert_allclose(
+        2 * minimum_norm_interpolation(x, y).value, minimum_squared_norm(x, y), rtol=1e-7
+    )
+    with pytest.raises(SolverFailure, match="residual"):
+        minimum_norm_interpolation(np.diag([1e10, 1.0]), [1.0, -1.0])
 
 
 @pytest.mark.parametrize("data", [orthogonal_pair, five_on_a_line])

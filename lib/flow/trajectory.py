@@ -189,8 +189,8 @@ def gaussian_start(
     >>> log_norms.round(), signs
     (array([-2304., -2303., -2303.]), array([1., 1., 1.]))
     """
-    whole("m", m, 1), whole("d", d, 1), number("log_scale", log_scale)
-    g = rng.standard_normal((m, d))
+    m, d, log_scale = whole("m", m, 1), whole("d", d, 1), number("log_scale", log_scale)
+    g = arguments.generator("rng", rng).standard_normal((m, d))
     signs = rng.choice([-1.0, 1.0], size=m)
     norms = np.linalg.norm(g, axis=1)
     return g / norms[:, None], np.log(norms) + log_scale, signs

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lib.arguments import broadcast, number, numbers, whole
+from lib.arguments import broadcast, number, numbers, refuse_overflow, whole
 from lib.geometry import require_orthogonally_separable
 from lib.theory.cone_constants import (
     AlignmentConstants,
@@ -24,6 +24,7 @@ from lib.theory.cone_constants import (
 from lib.theory.orthogonal_data import lengths
 
 
+@refuse_overflow
 def alignment_constants(
     w: ArrayLike, signs: ArrayLike, inputs: ArrayLike, labels: ArrayLike
 ) -> AlignmentConstants:
@@ -80,6 +81,7 @@ def stage_time(active: ArrayLike, constant: ArrayLike, mu: ArrayLike, x_min: Arr
         return 4 / c / np.sqrt(mu) / n / x
 
 
+@refuse_overflow
 def sharp_stage_time(drift: ArrayLike, constant: ArrayLike) -> np.ndarray:
     """Return the same for small scale, from the exact solution: ``2 artanh sqrt(1 - constant)/|x_a|``.
 
@@ -95,6 +97,7 @@ def sharp_stage_time(drift: ArrayLike, constant: ArrayLike) -> np.ndarray:
     return _stages(c) / size
 
 
+@refuse_overflow
 def repaired_stage_time(
     active: ArrayLike, constant: ArrayLike, mu: ArrayLike, x_min: ArrayLike
 ) -> np.ndarray:
@@ -164,6 +167,7 @@ def headline_time(constants: AlignmentConstants) -> float:
     return float(logs / (np.sqrt(constants.mu) * constants.x_min))
 
 
+@refuse_overflow
 def turning_time(start: ArrayLike, end: ArrayLike, drift: ArrayLike) -> np.ndarray:
     """Return the time in which the angle to a constant drift falls from ``start`` to ``end`` (radians).
 
@@ -183,6 +187,7 @@ def turning_time(start: ArrayLike, end: ArrayLike, drift: ArrayLike) -> np.ndarr
     return (np.log(np.tan(first / 2)) - np.log(np.tan(last / 2))) / size
 
 
+@refuse_overflow
 def negligible_window(n: int, m: int, x_max: float, log_scale: ArrayLike) -> np.ndarray:
     """Return T, the time until which Lemma 3 bounds norms and outputs; negative when it is empty.
 
@@ -198,6 +203,7 @@ def negligible_window(n: int, m: int, x_max: float, log_scale: ArrayLike) -> np.
     return -(0.5 * np.log(m) + numbers("log_scale", log_scale)) / (4 * n * x_max)
 
 
+@refuse_overflow
 def window_slack(inputs: ArrayLike, labels: ArrayLike) -> float:
     """Return how many times longer than T the bound of Lemma 3 on the outputs holds, as the scale vanishes.
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import digamma
 
-from lib.arguments import broadcast, numbers, whole
+from lib.arguments import broadcast, whole, wholes
 
 
 def _harmonic(n: np.ndarray) -> np.ndarray:
@@ -29,9 +29,7 @@ def maximal_path_sum(positive: ArrayLike, negative: ArrayLike) -> np.ndarray:
     >>> maximal_path_sum([2, 2], [0, 1]).round(12).tolist()
     [1.0, 2.5]
     """
-    plus, minus = broadcast(
-        positive=_whole("positive", positive, 1), negative=_whole("negative", negative, 0)
-    )
+    plus, minus = broadcast(positive=wholes("positive", positive, 1), negative=wholes("negative", negative))
     return np.where(minus > 0, _harmonic(minus) + 0.5, 0.0) + _harmonic(plus - 1)
 
 
@@ -74,10 +72,3 @@ def worst_path_sum(n: int) -> float:
     positive = np.arange(1, n + 1)
     alive = maximal_path_sum(positive, n - positive).max()
     return float(max(alive, (1 / np.arange(1, n + 1)).sum()))
-
-
-def _whole(name: str, value: ArrayLike, low: int) -> np.ndarray:
-    entries = numbers(name, value, low, ends="[)")
-    if (broken := entries[entries != np.floor(entries)]).size:
-        raise ValueError(f"{name} holds {broken.flat[0]}, allowed: whole numbers from {low} on")
-    return entries

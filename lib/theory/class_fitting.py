@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from scipy.integrate import solve_ivp
 from scipy.special import expi, expit, exprel
 
-from lib.arguments import array, broadcast, choice, number, numbers
+from lib.arguments import array, broadcast, choice, number, numbers, refuse_overflow
 from lib.theory.cone_constants import AlignmentConstants
 from lib.theory.orthogonal_data import lengths
 from lib.theory.roots import increasing_root
@@ -41,6 +41,7 @@ def slope_error_constant(loss: str, radius: ArrayLike) -> np.ndarray:
     return np.full(r.shape, 0.5 if loss == "twice logistic" else 1.0)
 
 
+@refuse_overflow
 def refined_alignment_time(n_class: ArrayLike, mu: ArrayLike, x_min: ArrayLike) -> np.ndarray:
     """Return ``6/(sqrt(mu) n_class X_min)``, the time from t_1 until all cosines with the sum are 1/4.
 
@@ -60,6 +61,7 @@ def refined_alignment_time(n_class: ArrayLike, mu: ArrayLike, x_min: ArrayLike) 
     return 6 / (np.sqrt(mu) * n * x)
 
 
+@refuse_overflow
 def proved_fitting_time(
     constants: AlignmentConstants,
     n_class: ArrayLike,
@@ -91,6 +93,7 @@ def proved_fitting_time(
     return start + (6 + 4 * (gap + 4 * constants.n * constants.x_max * start)) / speed
 
 
+@refuse_overflow
 def log_group_bound(
     n: ArrayLike, x_max: ArrayLike, aligned: ArrayLike, log_squared_norm: ArrayLike
 ) -> np.ndarray:
@@ -114,6 +117,7 @@ def log_group_bound(
     return log - 4 * n * x * t
 
 
+@refuse_overflow
 def fitting_time(total: ArrayLike, log_scale: ArrayLike) -> np.ndarray:
     """Return the leading term ``ln(1/scale)/|x_+-|`` of the time at which a class is fitted.
 
@@ -153,6 +157,7 @@ def idle_exponent(drift: ArrayLike, total: ArrayLike) -> np.ndarray:
     return (size - own) / size
 
 
+@refuse_overflow
 def class_fitting_time(
     signed_inputs: ArrayLike, log_squared_norm: ArrayLike, *, level: float = 0.25, loss: str = "exponential"
 ) -> np.ndarray:
@@ -217,6 +222,7 @@ def _primitive(log_margin: np.ndarray, exponential: bool) -> np.ndarray:
     return integral if exponential else (log_margin + integral) / 2
 
 
+@refuse_overflow
 def datum_fitting_time(
     log_margin: ArrayLike, log_start: ArrayLike, norm: ArrayLike = 1.0, *, loss: str = "exponential"
 ) -> np.ndarray:
@@ -241,6 +247,7 @@ def datum_fitting_time(
     return (_primitive(last, exponential) - _primitive(first, exponential)) / (2 * norm)
 
 
+@refuse_overflow
 def datum_log_margin(
     times: ArrayLike, log_start: ArrayLike, norm: ArrayLike = 1.0, *, loss: str = "exponential"
 ) -> np.ndarray:

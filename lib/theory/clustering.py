@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import linprog
 
-from lib.arguments import array, broadcast, number, numbers, whole
+from lib.arguments import array, broadcast, number, numbers, refuse_overflow, whole, wholes
 from lib.geometry import cluster_radius
 
 
@@ -30,9 +30,7 @@ def sharp_factor(slope: ArrayLike, k: ArrayLike) -> np.ndarray:
     >>> sharp_factor(0.5, [1, 2, 3]).round(6)
     array([0.      , 0.333333, 0.25    ])
     """
-    slopes, widths = broadcast(slope=numbers("slope", slope, 0, 1, "(]"), k=numbers("k", k, 1, ends="[)"))
-    if (broken := widths[widths % 1 != 0]).size:
-        raise ValueError(f"k holds {broken.flat[0]}, allowed: whole numbers from 1 on")
+    slopes, widths = broadcast(slope=numbers("slope", slope, 0, 1, "(]"), k=wholes("k", k, 1))
     half = widths // 2
     return (1 - slopes) * half / (half + slopes * (widths - half))
 
@@ -85,12 +83,14 @@ def flipping_network(slope: float, k: int, excess: float) -> tuple[np.ndarray, n
     >>> flipping_network(0.5, 2, excess=0.0)
     (array([0., 0.]), array([ 0.66666667, -1.33333333]))
     """
-    if whole("k", k, 1) % 2:
+    k = whole("k", k, 1)
+    if k % 2:
         raise ValueError(f"k is {k}, allowed: even numbers")
     mean = -(sharp_factor(number("slope", slope, 0, 1, "(]"), k) + number("excess", excess))
     return np.zeros(k), mean + np.repeat([1.0, -1.0], k // 2)
 
 
+@refuse_overflow
 def linear_region(w: ArrayLike, u: ArrayLike, inputs: ArrayLike, factor: float = 2.0) -> np.ndarray:
     """Tell which inputs a network calls as ``<w_mean - u_mean, x>`` does, because of its clusters.
 
@@ -111,6 +111,7 @@ def linear_region(w: ArrayLike, u: ArrayLike, inputs: ArrayLike, factor: float =
     return np.abs(data @ gap) >= reach * np.linalg.norm(data, axis=1)
 
 
+@refuse_overflow
 def region_cosine(w: ArrayLike, u: ArrayLike, factor: float = 2.0) -> float:
     """Return ``factor r / |w_mean - u_mean|``: inputs of at least that cosine lie in the linear region.
 
@@ -180,6 +181,7 @@ def critical_slope(degrees: ArrayLike) -> np.ndarray:
     return np.minimum(c / rest, rest / c)
 
 
+@refuse_overflow
 def symmetric_pair_margin(
     time: ArrayLike, q0: ArrayLike, *, slope: ArrayLike, k: ArrayLike, v: ArrayLike, norm: ArrayLike
 ) -> np.ndarray:

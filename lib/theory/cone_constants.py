@@ -11,13 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lib.arguments import array, broadcast, number, numbers, whole
+from lib.arguments import array, broadcast, number, numbers, refuse_overflow, whole
 from lib.arguments import signs as checked_signs
 from lib.geometry import cosine
 from lib.separation import labelled_data, separation
 from lib.theory.orthogonal_data import lengths, same_length
 
 
+@refuse_overflow
 def class_sums(inputs: ArrayLike, labels: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """Return ``x_+`` and ``x_-``, the sums of the positive and of the negative inputs, (d,) each.
 
@@ -34,6 +35,7 @@ def class_sums(inputs: ArrayLike, labels: ArrayLike) -> tuple[np.ndarray, np.nda
     return x[y > 0].sum(axis=0), x[y < 0].sum(axis=0)
 
 
+@refuse_overflow
 def cap_constant(inputs: ArrayLike, labels: ArrayLike) -> float:
     """Return the least upper bound of the zeta_1 of Lemma 8; at least mu^2 under Assumption 1.
 
@@ -52,6 +54,7 @@ def cap_constant(inputs: ArrayLike, labels: ArrayLike) -> float:
     return float(min((cosine(inputs, total) ** 2).min() for total in sums))
 
 
+@refuse_overflow
 def start_constant(w: ArrayLike, signs: ArrayLike, inputs: ArrayLike, labels: ArrayLike) -> float:
     """Return zeta_2: one minus the largest squared positive cosine of a neuron with the sum that repels it.
 
@@ -101,6 +104,7 @@ def cone_margin(inputs: ArrayLike, labels: ArrayLike) -> float:
     return separation(x / lengths(x)[:, None], y).margin
 
 
+@refuse_overflow
 def least_drift(
     active: ArrayLike, mu: ArrayLike, x_min: ArrayLike, *, as_printed: bool = False
 ) -> np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
-from lib.arguments import broadcast, numbers
+from lib.arguments import broadcast, numbers, refuse_overflow
 from lib.theory.hinge import time_to_margin
 from lib.theory.log_integral import log_integral
 from lib.theory.roots import increasing_root
@@ -19,6 +19,7 @@ LARGEST_CROSSOVER_START = 0.6590460684074066
 """From this logit on, where ``u = sigmoid(u)``, the cross-entropy is never the faster of the two losses."""
 
 
+@refuse_overflow
 def time_to_confidence(
     confidence: ArrayLike,
     h0: ArrayLike,
@@ -48,6 +49,7 @@ def time_to_confidence(
     return time_to_margin(target, h0, a0, norm, frequency, label)
 
 
+@refuse_overflow
 def cross_entropy_time(
     confidence: ArrayLike, u0: ArrayLike, norm: ArrayLike = 1.0, frequency: ArrayLike = 1.0
 ) -> np.ndarray:

@@ -6,11 +6,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, wrightomega
 
-from lib.arguments import array, broadcast, number, numbers
+from lib.arguments import array, broadcast, number, numbers, refuse_overflow
 from lib.theory.duality import FeatureProblem, dual_fixed_point
 from lib.theory.roots import increasing_root
 
 
+@refuse_overflow
 def decoupled_response(penalty: ArrayLike, target: ArrayLike = 0.0) -> np.ndarray:
     """Return the root q of ``sigma(-q) = penalty (q - target)`` [pezeshki2021, Eq. 27; with target, Eq. 28].
 
@@ -40,6 +41,7 @@ def decoupled_response(penalty: ArrayLike, target: ArrayLike = 0.0) -> np.ndarra
     return goal + x - (weight * x - p) / (weight + p * (1 - p))
 
 
+@refuse_overflow
 def decoupled_problem(u: ArrayLike, penalty: float) -> FeatureProblem:
     """Return the problem whose dual is that of spectral decoupling for any rank: ``A = U U^T / penalty``.
 
@@ -58,13 +60,14 @@ def decoupled_problem(u: ArrayLike, penalty: float) -> FeatureProblem:
     return FeatureProblem(columns, np.ones(columns.shape[1]), number("penalty", penalty, 0))
 
 
+@refuse_overflow
 def decoupled_responses(u: ArrayLike, penalty: float, target: ArrayLike = 0.0) -> np.ndarray:
     """Return the fixed point z, shape (r,), of spectral decoupling for features of any rank and strength.
 
     It minimises ``sum log(1 + exp(-q)) + penalty |q - target|^2 / 2`` over ``q = U z``.  ``u`` (n, r) has
-    orthonormal columns, ``penalty`` is positive, ``target``, (n,) or one number, holds ``y gamma``.  With
-    square U all q are those of :func:`lib.theory.decoupling.decoupled_response`; with fewer features than
-    examples these stay coupled through ``U U^T``.  Raises ``ValueError`` for other values.
+    orthonormal columns, ``penalty`` is positive, ``target``, (n,) or one number of size up to 1e8, holds ``y
+    gamma``.  With square U all q are those of :func:`lib.theory.decoupling.decoupled_response`; with fewer
+    features than examples these stay coupled through ``U U^T``.  Raises ``ValueError`` for other values.
     [pezeshki2021, Eqs. 26 to 28, repaired]
 
     Example:
@@ -74,6 +77,7 @@ def decoupled_responses(u: ArrayLike, penalty: float, target: ArrayLike = 0.0) -
     (array([1.3806333, 1.8408444]), np.float64(1.633506))
     """
     problem = decoupled_problem(u, penalty)
-    shape = (len(problem.u),) if np.ndim(target) else ()
-    aimed = np.broadcast_to(array("target", target, shape), (len(problem.u),)) @ problem.u
-    return aimed + problem.responses(dual_fixed_point(problem, problem.u @ aimed))
+    n, given = len(problem.u), numbers("target", target)
+    aimed = np.broadcast_to(array("target", given, (n,) if given.ndim else (), -1e8, 1e8, "[]"), (n,))
+    along = aimed @ problem.u
+    return along + problem.responses(dual_fixed_point(problem, problem.u @ along))

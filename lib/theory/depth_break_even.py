@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
-from lib.arguments import broadcast, numbers
+from lib.arguments import broadcast, numbers, refuse_overflow
 from lib.theory.depth import clock, clock_rate
 from lib.theory.roots import increasing_root
 
@@ -42,6 +42,7 @@ def _two_depths(depth: ArrayLike, against: ArrayLike) -> tuple[np.ndarray, ...]:
     return depth, other
 
 
+@refuse_overflow
 def confidence_break_even(
     confidence: ArrayLike, depth: ArrayLike, against: ArrayLike = 2.0, norm: ArrayLike = 1.0
 ) -> np.ndarray:

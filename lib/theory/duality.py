@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from lib.arguments import array, number, numbers
+from lib.arguments import array, number, numbers, refuse_overflow
 from lib.theory.dual_forms import entropy, lone_dual
 from lib.theory.newton import EXPONENTIAL, LOGISTIC, damped_newton, dual_newton
 
@@ -38,7 +38,7 @@ class FeatureProblem:
     ridge: float
 
     def __post_init__(self) -> None:
-        u = array("u", self.u, ("n", "r"))
+        u = array("u", self.u, ("n", "r"), -1 - 1e-8, 1 + 1e-8)
         object.__setattr__(self, "u", u)
         object.__setattr__(self, "strengths", array("strengths", self.strengths, u.shape[1:], 0, ends="[)"))
         object.__setattr__(self, "ridge", number("ridge", self.ridge, 0))
@@ -69,6 +69,7 @@ class FeatureProblem:
         return p @ self.u * self.strengths**2 / self.ridge
 
 
+@refuse_overflow
 def primal_value(problem: FeatureProblem, coordinates: ArrayLike) -> float:
     """Return ``sum log(1 + exp(-q)) + ridge |c|^2 / 2`` at ``c = V^T theta``, where ``q = U S c``.
 
@@ -89,8 +90,8 @@ def dual_value(problem: FeatureProblem, dual: ArrayLike, offset: ArrayLike = 0.0
     """Return ``sum H(p) - p.offset - p A p / 2`` with ``offset = Y f_0`` [pezeshki2021, Eq. 15].
 
     ``dual`` p (n,) has entries from 0 to 1; ``offset``, (n,) or one number, holds the signed outputs at
-    initialisation.  No value of the primal problem lies below it; at the fixed points the two are equal.
-    Raises ``ValueError`` for other shapes and values.
+    initialisation, at most 1e10 in size.  No value of the primal problem lies below it; at the fixed points
+    the two are equal.  Raises ``ValueError`` for other shapes and values.
 
     Example:
 
@@ -135,14 +136,15 @@ def relaxation_rates(problem: FeatureProblem) -> np.ndarray:
     return problem.ridge + np.linalg.eigvalsh((features.T * (p * (1 - p))) @ features)
 
 
+@refuse_overflow
 def primal_fixed_point(
     problem: FeatureProblem, offset: ArrayLike = 0.0, *, tolerance: float = 1e-12
 ) -> np.ndarray:
     """Return the minimiser ``c = V^T theta``, shape (r,), of the primal problem by Newton's method.
 
-    ``offset``, (n,) or one number, adds the signed outputs ``Y f_0`` at initialisation.  Feature responses
-    are ``S c``.  Raises ``ValueError`` for other shapes and values, ``RuntimeError`` when 200 steps do not
-    bring the step below ``tolerance``, relative to c.
+    ``offset``, (n,) or one number, at most 1e10 in size, adds the signed outputs ``Y f_0`` at initialisation.
+    Feature responses are ``S c``.  Raises ``ValueError`` for other shapes and values, ``RuntimeError`` when
+    200 steps do not bring the step below ``tolerance``, relative to c.
 
     Example:
 
@@ -169,10 +171,10 @@ def dual_fixed_point(
     """Return the maximiser p, shape (n,), of :func:`lib.theory.duality.dual_value`.
 
     It is the fixed point of [pezeshki2021, Eq. 17], ``log((1-p)/p) = A p + offset``, found by Newton's
-    method in the dual; the entries, from 0 to 1, may span hundreds of decades, and have a relative error of
-    about ``tolerance``.  Raises ``ValueError`` for other shapes and values, ``RuntimeError`` when the method
-    does not converge, which for a coupling above 1e6 of inseparable features can happen; the primal problem
-    is easier there.
+    method in the dual; ``offset`` as in :func:`lib.theory.duality.dual_value`.  The entries, from 0 to 1, may
+    span hundreds of decades, and have a relative error of about ``tolerance``.  Raises ``ValueError`` for
+    other shapes and values, ``RuntimeError`` when the method does not converge, which for a coupling above
+    1e6 of inseparable features can happen; the primal problem is easier there.
 
     Example:
 
@@ -229,8 +231,8 @@ def _root(problem: FeatureProblem) -> np.ndarray:
 
 
 def _offset(problem: FeatureProblem, offset: ArrayLike) -> np.ndarray:
-    n = len(problem.u)
-    return np.broadcast_to(array("offset", offset, (n,) if np.ndim(offset) else ()), (n,))
+    n, given = len(problem.u), numbers("offset", offset)
+    return np.broadcast_to(array("offset", given, (n,) if given.ndim else (), -1e10, 1e10, "[]"), (n,))
 
 
 def _step(tolerance: float) -> float:

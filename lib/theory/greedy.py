@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lib.arguments import array, numbers
+from lib.arguments import array, numbers, refuse_overflow
 from lib.arguments import signs as checked_signs
 from lib.theory.orthogonal_data import active_inputs, check_orthogonal, lengths, same_length
 
@@ -57,6 +57,7 @@ class GreedyLimit:
         return self.losses[steps]
 
 
+@refuse_overflow
 def greedy_limit(
     directions: ArrayLike, signs: ArrayLike, inputs: ArrayLike, labels: ArrayLike
 ) -> GreedyLimit:

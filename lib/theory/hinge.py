@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lib.arguments import broadcast, numbers
+from lib.arguments import broadcast, numbers, refuse_overflow
 
 
 def _start(
@@ -71,6 +71,7 @@ def _sinh(total: np.ndarray, angle: np.ndarray) -> np.ndarray:
     return np.sinh(np.where(total == 0, 0.0, angle))  # a vanishing sum stays zero, however late
 
 
+@refuse_overflow
 def weights(
     times: ArrayLike,
     h0: ArrayLike,
@@ -100,6 +101,7 @@ def weights(
     return np.where(dead, 0.0, h * shrink + grow), (b * shrink + grow) / norm * np.asarray(label)
 
 
+@refuse_overflow
 def margin(
     times: ArrayLike,
     h0: ArrayLike,
@@ -130,6 +132,7 @@ def margin(
     return np.where(dead, 0.0, np.where(trained, 1.0, value))
 
 
+@refuse_overflow
 def time_to_margin(
     target: ArrayLike,
     h0: ArrayLike,

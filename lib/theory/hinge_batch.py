@@ -10,9 +10,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lib.arguments import array, number
+from lib.arguments import array, number, refuse_overflow
 
 
+@refuse_overflow
 def batch_path(
     times: ArrayLike, inputs: ArrayLike, w0: ArrayLike, a0: float
 ) -> tuple[np.ndarray, np.ndarray]:

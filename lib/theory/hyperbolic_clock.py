@@ -22,7 +22,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lib.arguments import broadcast, numbers
+from lib.arguments import broadcast, numbers, refuse_overflow
 
 LARGEST_LOGIT = 700.0
 """Times to larger logits overflow."""
@@ -32,6 +32,7 @@ _REACH = 40.0  # what lies further below a large logit is rounding
 _TERMS = 24
 
 
+@refuse_overflow
 def clock(u0: ArrayLike, u1: ArrayLike, b: ArrayLike) -> np.ndarray:
     """Return ``T``, that is ``2 norm`` times the time from logit ``u0`` to logit ``u1 >= u0``.
 

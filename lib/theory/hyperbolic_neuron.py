@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lib.arguments import array, broadcast, number, numbers
+from lib.arguments import array, broadcast, number, numbers, refuse_overflow
 from lib.theory import learning_curves
 from lib.theory.hyperbolic_clock import LARGEST_LOGIT, angle, clock, excess
 from lib.theory.roots import increasing_root
@@ -84,6 +84,7 @@ def fate(h: ArrayLike, a: ArrayLike, norm: ArrayLike = 1.0) -> np.ndarray:
     return np.where(h > 0, np.sign(h + b), -1).astype(int)
 
 
+@refuse_overflow
 def equivalent_neuron(h: ArrayLike, a: ArrayLike, norm: float = 1.0) -> tuple[float, float]:
     """Return ``(h, a)`` of the one neuron whose logit is that of these active neurons, shape (m,), together.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lib.arguments import broadcast, choice, number, numbers, whole
+from lib.arguments import broadcast, choice, number, numbers, refuse_overflow, whole
 from lib.separation import labelled_data, largest_margin
 from lib.theory.orthogonal_data import Pair
 
@@ -80,6 +80,7 @@ def loss_bound(times: ArrayLike, start: ArrayLike, start_loss: ArrayLike, rate: 
         return loss / (1 + alpha * (t - first) * loss)
 
 
+@refuse_overflow
 def class_margins(inputs: ArrayLike, labels: ArrayLike) -> Pair:
     """Return the largest margin of the positive and of the negative inputs, each class by itself.
 
@@ -112,6 +113,7 @@ def _inverse_margins(inputs: ArrayLike, labels: ArrayLike) -> tuple[float, float
     return one, other, 0.0 if first is None or last is None else float(first.normal @ last.normal)
 
 
+@refuse_overflow
 def late_constant(inputs: ArrayLike, labels: ArrayLike) -> float:
     """Return the limit ``(1/gamma_+ + 1/gamma_-)/2`` of ``L t ln(1/L)``; an absent class counts zero.
 
@@ -156,6 +158,7 @@ def late_log_loss(log_times: ArrayLike, constant: ArrayLike) -> np.ndarray:
     return -y
 
 
+@refuse_overflow
 def stable_rank_limit(inputs: ArrayLike, labels: ArrayLike) -> float:
     """Return the limit of the stable rank ``|W|_F^2/|W|_2^2`` of the first layer as time goes to infinity.
 

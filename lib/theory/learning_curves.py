@@ -19,7 +19,7 @@ from scipy import special
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import expit, lambertw
 
-from lib.arguments import array, broadcast, number, numbers
+from lib.arguments import array, broadcast, number, numbers, refuse_overflow
 from lib.theory.log_integral import (
     inverse_from_logarithm,
     inverse_log_integral,
@@ -29,6 +29,7 @@ from lib.theory.log_integral import (
 )
 
 
+@refuse_overflow
 def logit(times: ArrayLike, u0: ArrayLike, norm: ArrayLike = 1.0) -> np.ndarray:
     """Return the logit of a balanced neuron, ``h0 = norm |a0|``, which starts at ``u0``.
 
@@ -63,6 +64,7 @@ def logit(times: ArrayLike, u0: ArrayLike, norm: ArrayLike = 1.0) -> np.ndarray:
     return np.maximum(result, u0)  # no rounding below the start
 
 
+@refuse_overflow
 def probability(
     times: ArrayLike, u0: ArrayLike, norm: ArrayLike = 1.0, frequency: ArrayLike = 1.0
 ) -> np.ndarray:
@@ -81,6 +83,7 @@ def probability(
     return expit(logit(times * frequency, u0, norm))
 
 
+@refuse_overflow
 def growth_law(times: ArrayLike, norm: ArrayLike = 1.0) -> np.ndarray:
     """Return ``log(2 norm t) + log log(2 norm t)``, which the logit follows up to o(1).
 
@@ -126,6 +129,7 @@ def loose_bound(times: ArrayLike, u0: ArrayLike, norm: ArrayLike = 1.0) -> np.nd
     return 2 * _half_bound(times, u0, norm)[2]
 
 
+@refuse_overflow
 def sharp_bound(times: ArrayLike, u0: ArrayLike, norm: ArrayLike = 1.0) -> np.ndarray:
     """Return ``log(4 norm t log(norm t + e^(u0/2)) + e^u0)``, an upper bound tight up to log 2 + o(1).
 
@@ -204,6 +208,7 @@ def curve_inflections(b: float) -> tuple[float, ...]:
     )
 
 
+@refuse_overflow
 def time_ratio(
     confidence: ArrayLike,
     u01: ArrayLike,

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lib.arguments import broadcast, numbers
+from lib.arguments import broadcast, numbers, refuse_overflow
 from lib.networks import TwoLayer
 from lib.theory.orthogonal_data import check_labels, check_orthogonal, class_heights, lengths, same_length
 
 
+@refuse_overflow
 def tangent_eigenvalues(inputs: ArrayLike, labels: ArrayLike) -> np.ndarray:
     """Return the eigenvalues (n,), ascending, at which residuals decay near the minimum-norm interpolator.
 
@@ -34,6 +35,7 @@ def tangent_eigenvalues(inputs: ArrayLike, labels: ArrayLike) -> np.ndarray:
     return np.sort(np.concatenate(found)) / len(y)
 
 
+@refuse_overflow
 def local_gradient_constant(inputs: ArrayLike, labels: ArrayLike) -> float:
     """Return the limit of the least ``|grad L|^2 / L`` at the minimum-norm interpolator: twice the least
     eigenvalue of :func:`lib.theory.local_convergence.tangent_eigenvalues`.
@@ -50,6 +52,7 @@ def local_gradient_constant(inputs: ArrayLike, labels: ArrayLike) -> float:
     return float(2 * tangent_eigenvalues(inputs, labels)[0])
 
 
+@refuse_overflow
 def gradient_inequality(network: TwoLayer, inputs: ArrayLike, labels: ArrayLike) -> tuple[float, float]:
     """Return ``|grad L|^2 / L`` of a network and the lower bound of Lemma 14, as repaired.
 
@@ -108,6 +111,7 @@ def integral_inequality_bound(
         return (f + a * c) * (1 + growth) if as_printed else (f + c / a) * growth
 
 
+@refuse_overflow
 def integral_inequality_solution(
     times: ArrayLike, start: ArrayLike, a: ArrayLike, b: ArrayLike, c: ArrayLike
 ) -> np.ndarray:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import exprel
 
-from lib.arguments import array, broadcast, numbers
+from lib.arguments import array, broadcast, numbers, refuse_overflow
 from lib.least_norm import ProgramSolution
 
 
@@ -46,6 +46,7 @@ def margin_of_exponent(exponent: ArrayLike) -> np.ndarray:
     return np.where(loss < 1, x - _log_exprel(loss), -loss - np.log(-np.expm1(-np.maximum(loss, 0.5))))
 
 
+@refuse_overflow
 def smoothed_margin(margins: ArrayLike, norm: ArrayLike) -> np.ndarray:
     """Return ``-log(exp(sum_i log(1 + exp(-q_i))) - 1) / norm`` for margins q (..., n).
 
@@ -61,6 +62,7 @@ def smoothed_margin(margins: ArrayLike, norm: ArrayLike) -> np.ndarray:
     return (q[..., 0] - _shortfall(q)) / size
 
 
+@refuse_overflow
 def smoothed_margin_gap(margins: ArrayLike, norm: ArrayLike) -> np.ndarray:
     """Return the bound ``(log((1 + e^-m)^n - 1) + m) / norm`` on normalised minus smoothed margin.
 
@@ -109,6 +111,7 @@ def _log_loss(q: np.ndarray) -> np.ndarray:
     return np.where(q > 37, -q, np.log(np.logaddexp(0, -np.minimum(q, 37))))
 
 
+@refuse_overflow
 def required_smoothed_margin(
     slope: ArrayLike, v: ArrayLike, k: ArrayLike, radius: ArrayLike, beta: ArrayLike = 0.0
 ) -> np.ndarray:
@@ -185,6 +188,7 @@ class LogarithmicLaw:
     residual: np.ndarray
 
 
+@refuse_overflow
 def logarithmic_law(
     solution: ProgramSolution, features: ArrayLike, outside: ArrayLike | None = None
 ) -> LogarithmicLaw:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.integrate import DOP853, solve_ivp
 
-from lib.arguments import broadcast, number, numbers
+from lib.arguments import broadcast, number, numbers, refuse_overflow
 from lib.theory.shared_neuron import pair, velocity
 
 _EQUAL = (1.0, 1.0)
@@ -35,6 +35,7 @@ def _starts(h1: ArrayLike, h2: ArrayLike, a: ArrayLike) -> tuple[np.ndarray, ...
     return broadcast(h1=numbers("h1", h1, 0.0), h2=numbers("h2", h2, 0.0), a=numbers("a", a))
 
 
+@refuse_overflow
 def plane_side(
     h1: ArrayLike,
     h2: ArrayLike,
@@ -58,6 +59,7 @@ def plane_side(
     return np.sign(r1 * h1 - r2 * h2 + np.hypot(r1 * n1, r2 * n2) * a).astype(int)
 
 
+@refuse_overflow
 def capture_probability(
     norms: tuple[float, float] = _EQUAL, rates: tuple[float, float] = _EQUAL, ratio: ArrayLike = 1.0
 ) -> np.ndarray:
@@ -78,6 +80,7 @@ def capture_probability(
     return 0.5 + (np.arcsin(first / size) - np.arcsin(second / size)) / np.pi
 
 
+@refuse_overflow
 def capture_time_bound(
     h1: ArrayLike,
     h2: ArrayLike,
@@ -98,16 +101,16 @@ def capture_time_bound(
     """
     h1, h2, a = _starts(h1, h2, a)
     (n1, n2), (_, r2) = pair("norms", norms), pair("rates", rates)
-    least_square = (a - h2 / n2) * (a + h2 / n2)  # h1^2 / n1^2 - c
-    wrong = (a < 0) | (least_square < (h1 / n1) ** 2)
-    if wrong.any():
-        lowest = np.hypot(h1 / n1, h2 / n2)[wrong][0]
+    lowest = np.hypot(h1 / n1, h2 / n2)
+    if (wrong := a < lowest).any():
         raise ValueError(
-            f"a holds {a[wrong][0]}, allowed: from {lowest} on, where the invariant is at most 0"
+            f"a holds {a[wrong][0]}, allowed: from {lowest[wrong][0]} on, where the invariant is at most 0"
         )
-    return 2 * h2 / (r2 * n2**2 * np.sqrt(least_square))
+    b = h2 / n2
+    return 2 * b / (r2 * n2 * np.sqrt(a - b) * np.sqrt(a + b))  # the last two make sqrt(h1^2 / n1^2 - c)
 
 
+@refuse_overflow
 def hinge_capture(
     h1: ArrayLike,
     h2: ArrayLike,
@@ -156,6 +159,7 @@ def hinge_capture(
     return side, np.where((side != 0) & ~(largest * reach < 1), np.nan, time)
 
 
+@refuse_overflow
 def capture(
     h1: float,
     h2: float,
@@ -201,6 +205,7 @@ def capture(
     return Capture(0, until, run.y[:, -1])
 
 
+@refuse_overflow
 def captors(
     h1: ArrayLike,
     h2: ArrayLike,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lib.arguments import array
+from lib.arguments import array, refuse_overflow
 from lib.arguments import signs as checked_signs
 from lib.theory.orthogonal_data import active_inputs, check_orthogonal, lengths, same_length
 
@@ -61,6 +61,7 @@ class OrthogonalAlignment:
         return np.where(waits < 0, np.nan, np.where(self.rates == 0, 0.0, logs))
 
 
+@refuse_overflow
 def orthogonal_alignment(
     directions: ArrayLike, signs: ArrayLike, inputs: ArrayLike, forces: ArrayLike
 ) -> OrthogonalAlignment:

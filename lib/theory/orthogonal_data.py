@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lib.arguments import array, number
+from lib.arguments import array, number, refuse_overflow
 from lib.networks import TwoLayer
 
 
@@ -135,6 +135,7 @@ def _data(inputs: ArrayLike, labels: ArrayLike) -> tuple[np.ndarray, np.ndarray]
     return x, y
 
 
+@refuse_overflow
 def class_directions(inputs: ArrayLike, labels: ArrayLike) -> Pair:
     """Return ``D_+`` and ``D_-``, each (d,): the sums of ``y_k x_k / n`` over the labels of one sign.
 
@@ -152,6 +153,7 @@ def class_directions(inputs: ArrayLike, labels: ArrayLike) -> Pair:
     return Pair(weighted[y > 0].sum(axis=0), weighted[y < 0].sum(axis=0))
 
 
+@refuse_overflow
 def class_heights(inputs: ArrayLike, labels: ArrayLike) -> Pair:
     """Return the norms of ``y_k/|x_k|`` over the positive and over the negative labels.
 
@@ -169,6 +171,7 @@ def class_heights(inputs: ArrayLike, labels: ArrayLike) -> Pair:
     return Pair(positive, negative)
 
 
+@refuse_overflow
 def minimum_squared_norm(inputs: ArrayLike, labels: ArrayLike) -> float:
     """Return the least ``|theta|^2`` of an interpolator of orthogonal inputs of any norms.
 
@@ -183,6 +186,7 @@ def minimum_squared_norm(inputs: ArrayLike, labels: ArrayLike) -> float:
     return 2 * sum(class_heights(inputs, labels))
 
 
+@refuse_overflow
 def minimum_norm_multipliers(inputs: ArrayLike, labels: ArrayLike) -> np.ndarray:
     """Return the multipliers (n,) of ``f(x_k) = y_k`` in the problem of least ``|theta|^2 / 2``.
 
@@ -200,6 +204,7 @@ def minimum_norm_multipliers(inputs: ArrayLike, labels: ArrayLike) -> np.ndarray
     return y / norms / np.where(y > 0, heights.positive, heights.negative or 1.0) / norms
 
 
+@refuse_overflow
 def minimum_norm_network(inputs: ArrayLike, labels: ArrayLike) -> TwoLayer:
     """Return the interpolator of least ``|theta|^2`` of orthogonal inputs: one neuron a sign of the labels.
 
@@ -223,6 +228,7 @@ def minimum_norm_network(inputs: ArrayLike, labels: ArrayLike) -> TwoLayer:
     return TwoLayer(sums / roots[:, None], np.array(chosen) * roots)
 
 
+@refuse_overflow
 def turning_angles(inputs: ArrayLike, labels: ArrayLike) -> Pair:
     """Return by how many radians the neurons of each class turn between alignment and interpolation.
 
@@ -250,6 +256,7 @@ def turning_angles(inputs: ArrayLike, labels: ArrayLike) -> Pair:
     return Pair(angle(y > 0), angle(y < 0))
 
 
+@refuse_overflow
 def single_cluster_squared_norm(labels: ArrayLike, slope: float) -> float:
     """Return ``|theta|^2`` of a leaky network whose neurons all point one way and fit orthonormal inputs.
 

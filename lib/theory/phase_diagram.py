@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lib.arguments import broadcast, numbers
+from lib.arguments import broadcast, numbers, refuse_overflow
 
 
 def fate_probabilities(ratio: ArrayLike = 1.0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -47,6 +47,7 @@ def failure_probability(width: ArrayLike, ratio: ArrayLike = 1.0) -> np.ndarray:
     return (1 - fate_probabilities(ratio)[0]) ** width
 
 
+@refuse_overflow
 def decay_time_bounds(u1: ArrayLike, u0: ArrayLike, norm: ArrayLike = 1.0) -> tuple[np.ndarray, np.ndarray]:
     """Return bounds of the time a neuron on the line ``h = -norm a`` needs from logit ``u0`` to ``u1``.
 

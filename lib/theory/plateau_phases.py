@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lib.arguments import number, numbers
+from lib.arguments import number, numbers, refuse_overflow
 from lib.theory.orthogonal_data import check_labels, lengths
 
 
@@ -51,6 +51,7 @@ class PhaseTimes:
     sharp_t3: np.ndarray
 
 
+@refuse_overflow
 def phase_times(labels: ArrayLike, epsilon: float, log_scale: ArrayLike) -> PhaseTimes:
     """Return the times of the phases for orthonormal inputs and labels (n,), mean square loss.
 
@@ -121,6 +122,7 @@ class LemmaBounds:
     radius: np.ndarray
 
 
+@refuse_overflow
 def lemma_bounds(
     labels: ArrayLike, epsilon: float, log_scale: ArrayLike, largest: float = 1.0, least: float = 1.0
 ) -> LemmaBounds:
@@ -212,6 +214,7 @@ def sharp_exponents(labels: ArrayLike, epsilon: float) -> SharpExponents:
     return SharpExponents(2 * epsilon, 2 * ratio * epsilon, 2 * epsilon, first, last, min(first, last))
 
 
+@refuse_overflow
 def saddle_loss(labels: ArrayLike, log_gap: ArrayLike = -np.inf) -> np.ndarray:
     """Return the mean loss at the second plateau: the smaller class unfitted, ``exp(log_gap)`` of the other.
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, log_expit, logsumexp, softmax
 
-from lib.arguments import array, numbers
+from lib.arguments import array, numbers, refuse_overflow
 from lib.arguments import signs as checked_signs
 from lib.theory.orthogonal_alignment import orthogonal_alignment
 from lib.theory.orthogonal_data import (
@@ -138,6 +138,7 @@ def aligned_groups(directions: ArrayLike, signs: ArrayLike, inputs: ArrayLike, l
     return Pair(positive, negative)
 
 
+@refuse_overflow
 def two_plateaus(
     directions: ArrayLike, log_norms: ArrayLike, signs: ArrayLike, inputs: ArrayLike, labels: ArrayLike
 ) -> TwoPlateaus:

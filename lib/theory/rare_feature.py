@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 from scipy.integrate import solve_ivp
 from scipy.special import expit
 
-from lib.arguments import array, broadcast, number, numbers
+from lib.arguments import array, broadcast, number, numbers, refuse_overflow
 
 _RTOL = 1e-12
 _ONSET = 1e-7  # root of the logit at which an infinitesimal start is handed to the integrator
@@ -72,6 +72,7 @@ def _velocity(
     return np.stack([dh1 * pace, dh2 * pace, da * pace, pace])
 
 
+@refuse_overflow
 def starvation_curve(
     frequent_logit: ArrayLike,
     frequency: float,
@@ -155,6 +156,7 @@ def _onset(frequency: np.ndarray, ratio: np.ndarray) -> np.ndarray:
     )
 
 
+@refuse_overflow
 def limit_response(frequency: ArrayLike, ratio: ArrayLike = 1.0) -> np.ndarray:
     """Return the limit of ``h2`` after an infinitesimal start; the rare response stops growing.
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lib.arguments import broadcast, numbers
+from lib.arguments import broadcast, numbers, refuse_overflow
 from lib.theory import hinge
 from lib.theory.roots import increasing_root
 
@@ -40,6 +40,7 @@ class HingeTraining:
     a: np.ndarray
 
 
+@refuse_overflow
 def hinge_rare_margin(frequency: ArrayLike, ratio: ArrayLike = 1.0) -> np.ndarray:
     """Return the margin ``a h2`` of the rare feature alone when training ends, after an infinitesimal start.
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from lib.arguments import broadcast, numbers
+from lib.arguments import broadcast, numbers, refuse_overflow
 
 
 def rare_confidence_bound(
@@ -64,6 +64,7 @@ def bound_from_start(
         return expit(slope * logit + np.where(h2 >= 0, a * (h2 - slope * h1), 0.0))
 
 
+@refuse_overflow
 def invariant(h1: ArrayLike, h2: ArrayLike, a: ArrayLike, ratio: ArrayLike = 1.0) -> np.ndarray:
     """Return ``h1^2 + h2^2 / ratio - a^2``, which the flow conserves beside the paper's inequality.
 
@@ -78,6 +79,7 @@ def invariant(h1: ArrayLike, h2: ArrayLike, a: ArrayLike, ratio: ArrayLike = 1.0
     return h1**2 + h2**2 / ratio - a**2
 
 
+@refuse_overflow
 def late_rare_logit(frequent_logit: ArrayLike, limit: ArrayLike, ratio: ArrayLike = 1.0) -> np.ndarray:
     """Return the rare logit for a frequent logit L once ``h2`` has reached its limit, ``limit a``.
 

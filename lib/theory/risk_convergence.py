@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import wrightomega
 
-from lib.arguments import broadcast, numbers
+from lib.arguments import broadcast, numbers, refuse_overflow
 
 # The largest value of z / (1 + exp(z)), Lambert's W(1/e): a step adds at most twice this to the squared norm.
 LARGEST_PRODUCT = float(wrightomega(-1.0))
@@ -42,6 +42,7 @@ class RiskBound:
     steps: np.ndarray
 
 
+@refuse_overflow
 def risk_bound(
     epsilon: ArrayLike,
     *,
@@ -73,6 +74,7 @@ def risk_bound(
     return _bound(given, -np.expm1(-_clean_loss(given)), growth)
 
 
+@refuse_overflow
 def improved_risk_bound(
     epsilon: ArrayLike,
     *,
@@ -103,6 +105,7 @@ def improved_risk_bound(
     return _bound(given, large, growth)
 
 
+@refuse_overflow
 def polynomial_risk_bound(
     epsilon: ArrayLike,
     *,

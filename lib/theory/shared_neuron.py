@@ -21,7 +21,7 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import OptimizeResult
 from scipy.special import expit
 
-from lib.arguments import array, broadcast, number, numbers
+from lib.arguments import array, broadcast, number, numbers, refuse_overflow
 
 _EQUAL = (1.0, 1.0)
 
@@ -71,6 +71,7 @@ def velocity(state: np.ndarray, norms: np.ndarray, rates: np.ndarray) -> np.ndar
     return np.stack([norms[0] ** 2 * a * pull1, -(norms[1] ** 2) * a * pull2, h1 * pull1 - h2 * pull2])
 
 
+@refuse_overflow
 def invariant(h1: ArrayLike, h2: ArrayLike, a: ArrayLike, norms: tuple[float, float] = _EQUAL) -> np.ndarray:
     """Return ``c = h1^2 / n1^2 + h2^2 / n2^2 - a^2``, kept at any rates [combes2018, Theorem 3.4].
 
@@ -86,6 +87,7 @@ def invariant(h1: ArrayLike, h2: ArrayLike, a: ArrayLike, norms: tuple[float, fl
     return (h1 / n1) ** 2 + (h2 / n2) ** 2 - a**2
 
 
+@refuse_overflow
 def saddle(c: float, norms: tuple[float, float] = _EQUAL, rates: tuple[float, float] = _EQUAL) -> Saddle:
     """Return the saddle on the hyperboloid of invariant ``c > 0`` [combes2018, Theorem 3.4].
 
@@ -108,6 +110,7 @@ def saddle(c: float, norms: tuple[float, float] = _EQUAL, rates: tuple[float, fl
     return Saddle(np.array([h1, h2, 0.0]), float(stable), float(unstable), *unit)
 
 
+@refuse_overflow
 def separating_curve(
     a: ArrayLike, c: float, norms: tuple[float, float] = _EQUAL, rates: tuple[float, float] = _EQUAL
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -142,6 +145,7 @@ def separating_curve(
     return found[0].reshape(a.shape), found[1].reshape(a.shape)
 
 
+@refuse_overflow
 def curve_end(
     c: float, norms: tuple[float, float] = _EQUAL, rates: tuple[float, float] = _EQUAL
 ) -> np.ndarray:

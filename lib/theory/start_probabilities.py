@@ -12,17 +12,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import binom
 
-from lib.arguments import array, broadcast, number, numbers, whole
+from lib.arguments import array, broadcast, number, whole, wholes
 from lib.theory.orthogonal_data import lengths
 
 
-def _counts(**values: ArrayLike) -> tuple[np.ndarray, ...]:
-    """Return whole numbers from 1 on as arrays of floats of one shape."""
-    for name, value in values.items():
-        entries = numbers(name, value, 1.0, ends="[)")
-        if (broken := entries[entries != np.floor(entries)]).size:
-            raise ValueError(f"{name} holds {broken.flat[0]}, allowed: whole numbers from 1 on")
-    return broadcast(**{name: np.asarray(value, dtype=float) for name, value in values.items()})
+def _counts(
+    n_positive: ArrayLike, n_negative: ArrayLike, m: ArrayLike, most: float = np.inf
+) -> tuple[np.ndarray, ...]:
+    return broadcast(
+        n_positive=wholes("n_positive", n_positive, 1, most),
+        n_negative=wholes("n_negative", n_negative, 1, most),
+        m=wholes("m", m, 1),
+    )
 
 
 def groups_probability(n_positive: ArrayLike, n_negative: ArrayLike, m: ArrayLike) -> np.ndarray:
@@ -38,7 +39,7 @@ def groups_probability(n_positive: ArrayLike, n_negative: ArrayLike, m: ArrayLik
     >>> groups_probability([3, 4], [3, 4], 60).round(4).tolist()
     [0.9587, 0.7231]
     """
-    plus, minus, width = _counts(n_positive=n_positive, n_negative=n_negative, m=m)
+    plus, minus, width = _counts(n_positive, n_negative, m)
     p, q = 2.0 ** -(plus + 1), 2.0 ** -(minus + 1)
     # P = P(S_+ occupied) P(S_- occupied) - (what the exclusion of both at once takes away).
     both = np.expm1(width * np.log1p(-p)) * np.expm1(width * np.log1p(-q))
@@ -60,11 +61,7 @@ def coverage_probability(n_positive: ArrayLike, n_negative: ArrayLike, m: ArrayL
     >>> coverage_probability(10, 10, [10, 19, 30]).round(3).tolist()
     [0.376, 0.925, 0.996]
     """
-    for name, count in (("n_positive", n_positive), ("n_negative", n_negative)):
-        numbers(name, count, 1.0, 1e100, "[]")
-    plus, minus, wide = (
-        part[..., None] for part in _counts(n_positive=n_positive, n_negative=n_negative, m=m)
-    )
+    plus, minus, wide = (part[..., None] for part in _counts(n_positive, n_negative, m, 1e100))
     # A label is missed with probability (3/4)^m: from m = 4000 on that is less than 1e-499.
     width = np.minimum(wide, 4000.0)
     k = np.arange(1.0, max(width.max(), 2.0))

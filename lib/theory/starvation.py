@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lib.arguments import array, broadcast, number, numbers, whole
+from lib.arguments import array, broadcast, number, numbers, refuse_overflow, whole
 from lib.theory.decoupling import decoupled_response
 from lib.theory.dual_forms import lone_dual
 from lib.theory.duality import FeatureProblem, dual_fixed_point
@@ -47,6 +47,7 @@ def two_features(delta: float, s1: float, s2: float, ridge: float) -> FeaturePro
     return FeatureProblem(rotation(number("delta", delta, -1, 1)), np.array(strengths), ridge)
 
 
+@refuse_overflow
 def equal_strength_dual(strength: ArrayLike, ridge: ArrayLike) -> np.ndarray:
     """Return the common p of Eq. 19's fixed point with equal strengths and a square matrix U.
 
@@ -62,6 +63,7 @@ def equal_strength_dual(strength: ArrayLike, ridge: ArrayLike) -> np.ndarray:
     return lone_dual(s / penalty * s + 1)
 
 
+@refuse_overflow
 def equal_strength_responses(u: ArrayLike, strength: float, ridge: float) -> np.ndarray:
     """Return the exact responses z, shape (r,), with equal strengths and a square matrix U: ``q U^T 1``.
 
@@ -127,6 +129,7 @@ def perturbed_dual(problem: FeatureProblem) -> np.ndarray:
     return np.linalg.solve(matrix, 1 - np.log(p0))
 
 
+@refuse_overflow
 def perturbed_responses(delta: ArrayLike, s1: ArrayLike, s2: ArrayLike, ridge: ArrayLike) -> np.ndarray:
     """Return (z1, z2) of Lemma 1 to first order in ``delta``, shape (..., 2).
 
@@ -147,6 +150,7 @@ def perturbed_responses(delta: ArrayLike, s1: ArrayLike, s2: ArrayLike, ridge: A
     return a * (p + change)
 
 
+@refuse_overflow
 def perturbed_derivative(delta: ArrayLike, s1: ArrayLike, s2: ArrayLike, ridge: ArrayLike) -> np.ndarray:
     """Return dz2/ds1^2 of the first-order response; it is exact for s1 next to s2, too.
 
@@ -227,7 +231,8 @@ def starved_share(problem: FeatureProblem, raised: int) -> float:
     features = problem.strengths.size
     if features < 2:
         raise ValueError("problem has one feature, allowed: two or more")
-    if whole("raised", raised) >= features:
+    raised = whole("raised", raised)
+    if raised >= features:
         raise ValueError(f"raised is {raised}, allowed: whole numbers below {features}")
     dual = dual_fixed_point(problem)
     growth = np.sign(problem.responses(dual)) * response_derivatives(problem, dual)[:, raised]

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from scipy.integrate import solve_ivp
 from scipy.special import expit, logit
 
-from lib.arguments import broadcast, number, numbers
+from lib.arguments import broadcast, number, numbers, refuse_overflow
 from lib.theory.newton import damped_newton
 
 _AGREEMENTS = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]])
@@ -60,6 +60,7 @@ def penalised_weights(colour: float, shape: float, penalty: float) -> np.ndarray
     return damped_newton(np.zeros(2), newton, value, 1e-13)
 
 
+@refuse_overflow
 def forgetting_flow(
     times: ArrayLike, ratio: float, *, colour: float = 0.85, shape: float = 0.75, penalty: float = 2.0
 ) -> np.ndarray:

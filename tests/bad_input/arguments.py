@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from lib import arguments
 from tests.bad_input.cases import (
     NOT_FINITE,
+    NOT_GENERATORS,
     NOT_NUMBERS,
     NOT_SIGNS,
     NOT_WHOLE,
@@ -34,6 +35,14 @@ CASES = [
         {"value": NOT_NUMBERS | outside(0, 1) | misshapen(0.5)},
     ),
     Case(arguments.whole, {"name": "value", "value": 3}, {"value": NOT_WHOLE}),
+    Case(
+        arguments.wholes,
+        {"name": "value", "value": [3, 4], "low": 1, "high": 8},
+        {"value": NOT_NUMBERS | holding([3, 4], NOT_FINITE | st.sampled_from([0.5, 0, -1, 9]))},
+    ),
+    Case(
+        arguments.generator, {"name": "value", "value": np.random.default_rng(0)}, {"value": NOT_GENERATORS}
+    ),
     Case(arguments.signs, {"name": "value", "value": 1.0}, {"value": NOT_SIGNS | misshapen(1.0)}),
     Case(
         arguments.choice,
@@ -41,4 +50,7 @@ CASES = [
         {"value": st.text().filter(lambda word: word not in ("mean", "sum")) | NOT_NUMBERS},
     ),
 ]
-EXEMPT = {"lib.arguments.broadcast": "its arguments are named by the caller; tested in test_hinge"}
+EXEMPT = {
+    "lib.arguments.broadcast": "its arguments are named by the caller; tested in test_hinge",
+    "lib.arguments.refuse_overflow": "it decorates functions, whose arguments test_extremes tests",
+}

@@ -27,9 +27,10 @@ class Case:
 NOT_FINITE = st.sampled_from([np.nan, np.inf, -np.inf])
 NEGATIVE = st.floats(max_value=-1e-9, allow_infinity=False) | st.just(-np.inf) | st.just(np.nan)
 NOT_POSITIVE = st.just(0.0) | NEGATIVE
-NOT_WHOLE = st.sampled_from([0.5, -1, np.nan, np.inf, "three", None])
+NOT_WHOLE = st.sampled_from([0.5, -1, np.nan, np.inf, "three", "3", None, True, 2**63, [1, [2]]])
 NOT_SIGNS = st.floats().filter(lambda value: abs(value) != 1)
-NOT_NUMBERS = st.sampled_from(["abc", 1j, None, [object()]])
+NOT_NUMBERS = st.sampled_from(["abc", "1", 1j, None, [object()], 10**400, [1, [2]], np.datetime64("2000")])
+NOT_GENERATORS = st.sampled_from([0, None, np.random, np.random.RandomState(0)])
 
 
 def outside(low: float, high: float) -> SearchStrategy:

@@ -7,6 +7,7 @@ from lib import datasets, minimum_norm
 from tests.bad_input.cases import (
     NEGATIVE,
     NOT_FINITE,
+    NOT_GENERATORS,
     NOT_NUMBERS,
     NOT_POSITIVE,
     NOT_WHOLE,
@@ -36,6 +37,7 @@ CASES = [
             "negative": NOT_COUNTS,
             "d": NOT_COUNTS | st.sampled_from([0, 1]),
             "mu": NOT_NUMBERS | outside(-1, 1) | st.sampled_from([-1.0, 1.0]),
+            "rng": NOT_GENERATORS,
             "norms": st.sampled_from([(0.0, 1.0), (2.0, 1.0), (1.0, np.inf), (1.0,), 1.0, None]),
         },
     ),
@@ -56,23 +58,38 @@ CASES = [
             "n": NOT_COUNTS | st.sampled_from([0, 1, 3]),
             "mean": NOT_NUMBERS | st.sampled_from([1.0, [], [[1.0]], [np.nan, 0.0]]),
             "spread": NOT_NUMBERS | NEGATIVE,
+            "rng": NOT_GENERATORS,
         },
     ),
     Case(
         datasets.outlier_data,
         {"distance": 2.0, "degrees": 30.0, "rng": RNG, "per_class": 3},
-        {"distance": NOT_NUMBERS | NEGATIVE, "degrees": ANGLES, "per_class": NOT_COUNTS | st.just(0)},
+        {
+            "distance": NOT_NUMBERS | NEGATIVE,
+            "degrees": ANGLES,
+            "rng": NOT_GENERATORS,
+            "per_class": NOT_COUNTS | st.just(0),
+        },
     ),
     Case(datasets.three_points, {"degrees": 90.0}, {"degrees": ANGLES}),
     Case(
         datasets.two_moons_with_gap,
         {"n": 10, "gap": 0.1, "rng": RNG, "noise": 0.1},
-        {"n": NOT_COUNTS | st.sampled_from([0, 1]), "gap": ANGLES, "noise": NOT_NUMBERS | NEGATIVE},
+        {
+            "n": NOT_COUNTS | st.sampled_from([0, 1]),
+            "gap": ANGLES,
+            "rng": NOT_GENERATORS,
+            "noise": NOT_NUMBERS | NEGATIVE,
+        },
     ),
     Case(
         datasets.orthonormal_inputs,
         {"n": 2, "d": 3, "rng": RNG},
-        {"n": NOT_COUNTS | st.sampled_from([0, 4]), "d": NOT_COUNTS | st.sampled_from([0, 1])},
+        {
+            "n": NOT_COUNTS | st.sampled_from([0, 4]),
+            "d": NOT_COUNTS | st.sampled_from([0, 1]),
+            "rng": NOT_GENERATORS,
+        },
     ),
     Case(
         minimum_norm.minimum_norm_interpolation,

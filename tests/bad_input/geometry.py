@@ -9,6 +9,7 @@ from lib import geometry, level_sets, separation
 from lib.networks import TwoLayer
 from tests.bad_input.cases import (
     NOT_FINITE,
+    NOT_GENERATORS,
     NOT_NUMBERS,
     NOT_POSITIVE,
     NOT_SIGNS,
@@ -95,7 +96,12 @@ CASES = [
     Case(
         separation.largest_cosine_outside,
         {**DATA, "rng": np.random.default_rng(0), "attempts": 1},
-        {"inputs": BAD_INPUTS, "labels": BAD_LABELS, "attempts": NOT_WHOLE | st.just(0)},
+        {
+            "inputs": BAD_INPUTS,
+            "labels": BAD_LABELS,
+            "rng": NOT_GENERATORS,
+            "attempts": NOT_WHOLE | st.just(0),
+        },
     ),
     Case(
         geometry.stable_rank,

@@ -9,6 +9,7 @@ from lib.networks import TwoLayer, balanced_network, two_sided_network
 from tests.bad_input.cases import (
     NEGATIVE,
     NOT_FINITE,
+    NOT_GENERATORS,
     NOT_NUMBERS,
     NOT_POSITIVE,
     NOT_SIGNS,
@@ -44,6 +45,7 @@ CASES = [
             "m": NOT_SIZES,
             "d": NOT_SIZES,
             "scale": NEGATIVE | NOT_FINITE | NOT_NUMBERS,
+            "rng": NOT_GENERATORS,
             "signs": holding([1, -1], NOT_SIGNS) | misshapen([1, -1]),
             "slope": UNIT,
         },
@@ -55,6 +57,7 @@ CASES = [
             "k": NOT_SIZES,
             "d": NOT_SIZES,
             "scale": NEGATIVE | NOT_FINITE | NOT_NUMBERS,
+            "rng": NOT_GENERATORS,
             "v": NOT_POSITIVE | NOT_FINITE | NOT_NUMBERS,
             "slope": UNIT,
         },
