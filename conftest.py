@@ -7,6 +7,7 @@ A cell tagged ``nbval-check-output`` is compared with its entry in ``tests/recor
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 from unittest.mock import patch
 
@@ -31,6 +32,11 @@ NOT_COMPARED = (
     "application/vnd.learning-dynamics.claim+json",
     "application/papermill.record/text/plain",
 )
+
+
+# A shell lets what it runs in the background ignore Ctrl-C; the tests of interrupts need it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
