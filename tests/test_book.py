@@ -25,6 +25,7 @@ SECTIONS = [
 ]
 CHAPTERS = sorted(path for path in BOOK.glob("[a-z]*/*.md") if not path.parent.name.startswith("_"))
 EXECUTED = [*CHAPTERS, BOOK / "how_it_works.md"]
+CHECKS = ("verify", "verify_recorded")
 BENCHMARKS = BOOK / "benchmarks.md"  # executed, but no cell is compared: they show measured times
 
 
@@ -41,19 +42,19 @@ def code_cells(path: Path) -> list:
     return [cell for cell in cells(path) if cell.cell_type == "code"]
 
 
-def calls(source: str, function: str) -> list[ast.Call]:
+def calls(source: str, *functions: str) -> list[ast.Call]:
     found = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call))
-    return [call for call in found if getattr(call.func, "id", None) == function]
+    return [call for call in found if getattr(call.func, "id", None) in functions]
 
 
 def decides(cell) -> bool:
     """Whether the cell's last expression is a check: one that is meant to fail is caught, not displayed."""
     last = ast.parse(cell.source).body[-1]
-    return isinstance(last, ast.Expr) and getattr(getattr(last.value, "func", None), "id", None) == "verify"
+    return isinstance(last, ast.Expr) and getattr(getattr(last.value, "func", None), "id", None) in CHECKS
 
 
 def decided_claims(path: Path) -> list[str]:
-    return [calls(cell.source, "verify")[0].args[0].value for cell in code_cells(path) if decides(cell)]
+    return [calls(cell.source, *CHECKS)[0].args[0].value for cell in code_cells(path) if decides(cell)]
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=name)
@@ -65,7 +66,7 @@ def test_a_chapter_has_the_sections_in_order(path):
 @pytest.mark.parametrize("path", CHAPTERS, ids=name)
 def test_every_check_is_compared_and_ends_its_cell(path):
     for cell in code_cells(path):
-        found = calls(cell.source, "verify")
+        found = calls(cell.source, *CHECKS)
         if found:
             assert len(found) == 1, f"several checks in one cell:\n{cell.source}"
             assert decides(cell), f"the check is not the cell's last expression:\n{cell.source}"
