@@ -344,5 +344,5 @@ def test_times_outside_the_run_are_refused():
     run = gradient_flow([[1.0, 0.0]], [-3.0], [1], [[1.0, 0.0]], [1.0], SQUARE, until=1.0)
     with pytest.raises(ValueError, match="times holds 2"):
         run.at([2.0])
-    with pytest.raises(ValueError, match="step is 0"):
+    with pytest.raises(ValueError, match="step holds 0"):
         spherical_descent([[1.0, 0.0]], [-3.0], [1], [[1.0, 0.0]], [1.0], SQUARE, step=0, steps=1)

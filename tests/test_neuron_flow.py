@@ -80,19 +80,21 @@ def test_gradient_descent_converges_at_first_order():
     assert np.allclose(np.log2(np.array(errors[:-1]) / errors[1:]), 1, atol=0.1)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "options", "name"),
-    [
-        (([1.0, 2.0], [1.0], TIMES), {}, "h0"),
-        ((1.0, 1.0, [1.0, 0.5]), {}, "times"),
-        ((1.0, 1.0, TIMES), {"norm": 0.0}, "norm"),
-        ((1.0, 1.0, TIMES), {"label": 2}, "label"),
-    ],
-)
-def test_bad_input_is_named(arguments, options, name):
-    for flow in (neuron_flow, angle_flow):
-        with pytest.raises(ValueError, match=name):
-            flow(*arguments, **options)
+@pytest.mark.parametrize("scale", [1e-150, 1e-30, 1e-12])
+def test_tiny_starts_are_followed_to_their_digits(scale):
+    """Until the logit is noticeable the flow is linear: ``h + norm a`` grows as ``exp(norm t / 2)``."""
+    norm, times = 1.3, np.array([0.0, 5.0, 10.0])
+    path = neuron_flow(np.array([3.0, 2.0]) * scale, np.array([1.0, -0.5]) * scale, times, norm=norm)
+    plus, minus = np.array([4.3, 1.35]) * scale, np.array([1.7, 2.65]) * scale
+    grown = np.exp(norm * times / 2)[:, None]
+    np.testing.assert_allclose(path.h, (plus * grown + minus / grown) / 2, rtol=1e-10)
+    np.testing.assert_allclose(path.a, (plus * grown - minus / grown) / (2 * norm), rtol=1e-10)
+
+
+def test_neurons_of_any_size_die_at_their_own_time():
+    alone, many = (neuron_flow(h, a, TIMES) for h, a in ((1.0, -1.1), ([1.0, 1e-8], [-1.1, -1.5e-8])))
+    assert many.deaths[0] == pytest.approx(alone.deaths[0], rel=1e-9)
+    assert many.deaths[1] < 0.8 * many.deaths[0]
 
 
 def test_angle_flow_refuses_what_it_cannot_follow():

@@ -32,7 +32,20 @@ class AlignmentPhase:
     (True when the datum becomes active).  ``patterns`` (m, n) are the final activation patterns, ``sliding``
     (m, n) marks final pre-activations held at zero from both sides, ``stages`` (m,) counts stages, and
     ``settled`` (m,) says which units have no further event, however long one waits.  Stage ``k`` of unit
-    ``j`` starts at ``starts[k, j]`` (infinite when there is no such stage).
+    ``j`` starts at ``starts[k, j]`` (infinite when there is no such stage), with the direction
+    ``directions[k, j]`` and ``log_norms[k, j]``; its drift is ``drifts[k, j]``, its pattern
+    ``stage_patterns[k, j]``.
+
+    Example: a unit between two orthogonal data, one of which pulls and one of which pushes.
+
+    >>> phase = alignment_phase([[1.0, 1.0]], [1], np.eye(2), [1.0, -1.0])
+    >>> phase.events.time.round(6), phase.patterns, phase.settled
+    (array([0.623225]), array([[ True, False]]), array([ True]))
+    >>> directions, log_norms = phase.at([0.0, 0.3, 1e6])
+    >>> directions[:, 0].round(3)
+    array([[0.707, 0.707],
+           [0.931, 0.365],
+           [1.   , 0.   ]])
     """
 
     events: np.recarray
@@ -47,14 +60,17 @@ class AlignmentPhase:
     stage_patterns: np.ndarray
 
     def _stage_of(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        if times.ndim != 1 or not (np.isfinite(times).all() and (times >= 0).all()):
-            raise ValueError(f"times has shape {times.shape}, allowed: finite times from 0 on, one axis")
         stage = (self.starts[None] <= times[:, None, None]).sum(axis=1) - 1
         return stage, np.arange(self.starts.shape[1])[None]
 
-    def at(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return unit directions (T, m, d) and log-norms (T, m) at ``times`` (T,), without overflow."""
-        times = np.asarray(times, dtype=float)
+    def at(self, times: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+        """Return unit directions (T, m, d) and log-norms (T, m) at ``times`` (T,), without overflow.
+
+        Times are finite, from 0 on, in any order.  A unit that was stopped by ``until`` before its last event
+        (``settled`` says so) is continued with the pattern that it had then.  Raises ``ValueError`` for other
+        times.
+        """
+        times = array("times", times, ("T",), 0, ends="[)")
         chosen = self._stage_of(times)
         return advance(
             self.directions[chosen],
@@ -63,9 +79,9 @@ class AlignmentPhase:
             times[:, None] - self.starts[chosen],
         )
 
-    def patterns_at(self, times: np.ndarray) -> np.ndarray:
-        """Return the activation patterns (T, m, n) at ``times`` (T,); at an event, those after it."""
-        return self.stage_patterns[self._stage_of(np.asarray(times, dtype=float))]
+    def patterns_at(self, times: ArrayLike) -> np.ndarray:
+        """Return the activation patterns (T, m, n) at ``times`` as in `at`; at an event, those after it."""
+        return self.stage_patterns[self._stage_of(array("times", times, ("T",), 0, ends="[)"))]
 
     @property
     def asymptotics(self) -> tuple[np.ndarray, np.ndarray]:
@@ -111,6 +127,13 @@ def alignment_phase(
     ``ValueError`` naming neuron and datum, or with ``sliding=True`` follows the Filippov solution, which
     slides along the boundary.  Raises ``ValueError`` naming any other bad argument.
     [min2024, Sec. 3; boursier2022, App. B; closed form ours]
+
+    Example: growth rate and offset of two units, of which the second is repelled and dies.
+
+    >>> phase = alignment_phase([[0.6, 0.8], [2.0, 0.0]], [1, -1], [[2.0, 0.0]], [1.0])
+    >>> phase.patterns, [part.round(6) for part in phase.asymptotics]
+    (array([[ True],
+           [ True]]), [array([ 2., -2.]), array([-0.223144,  0.      ])])
     """
     w, inputs = array("w", w, ("m", "d")), array("inputs", inputs, ("n", "d"))
     if (zero := np.flatnonzero(~w.any(axis=1))).size:

@@ -7,14 +7,19 @@ State: pre-activations ``h_j = <w_j, x>`` and output weights ``a_j``; the logit 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.integrate import solve_ivp
 from scipy.special import expit
 
-TOLERANCE = {"rtol": 1e-12, "atol": 1e-14}
+from lib.arguments import array, number, numbers, signs
+from lib.flow.crossings import Crossing
+
+RELATIVE, ABSOLUTE = 1e-12, 1e-14  # tolerances of a step, the second in units of each neuron's size
 
 
 @dataclass(frozen=True)
@@ -23,6 +28,12 @@ class NeuronPath:
 
     ``deaths[j]`` is the time at which ``h_j`` reached zero and ``turns[j]`` the first time at which ``a_j``
     changed sign; both are infinite if that did not happen.
+
+    Example: a neuron whose output weight has the wrong sign, a little too large to escape.
+
+    >>> path = neuron_flow(1.0, -1.1, [0.0, 2.0, 9.0])
+    >>> path.deaths.round(6), path.turns, path.logit.round(3)
+    (array([2.662142]), array([inf]), array([-1.1  , -0.076,  0.   ]))
     """
 
     times: np.ndarray
@@ -39,18 +50,13 @@ class NeuronPath:
 
 def _checked(
     h0: ArrayLike, a0: ArrayLike, times: ArrayLike, norm: float, label: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    h, a = np.atleast_1d(np.asarray(h0, dtype=float)), np.atleast_1d(np.asarray(a0, dtype=float))
-    times = np.asarray(times, dtype=float)
-    if h.ndim != 1 or h.shape != a.shape or not np.isfinite([h, a]).all():
-        raise ValueError(f"h0 has shape {h.shape}, a0 {a.shape}; allowed: finite numbers, both (m,)")
-    if times.ndim != 1 or len(times) == 0 or times[0] < 0 or not (np.diff(times) > 0).all():
-        raise ValueError("times must be an increasing list of numbers from zero on")
-    if not (np.isfinite(norm) and norm > 0):
-        raise ValueError(f"norm is {norm}, allowed: positive numbers")
-    if label not in (-1, 1):
-        raise ValueError(f"label is {label}, allowed: +1 or -1")
-    return h, a, times
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, float]:
+    h = array("h0", np.atleast_1d(numbers("h0", h0)), ("m",))
+    a = array("a0", np.atleast_1d(numbers("a0", a0)), h.shape)
+    times = array("times", times, ("times",), 0, ends="[)")
+    if not (np.diff(times) > 0).all():
+        raise ValueError(f"times holds {times}, allowed: increasing numbers from 0 on")
+    return h, a, times, number("norm", norm, 0), float(signs("label", label))
 
 
 def neuron_flow(
@@ -58,12 +64,23 @@ def neuron_flow(
 ) -> NeuronPath:
     """Integrate the flow by DOP853 from time zero and return the neurons at ``times``.
 
-    ``h0`` and ``a0`` are numbers or have shape (m,), ``times`` increases from zero or later, ``label`` is +1
-    or -1.  The integration stops where an active ``h_j`` reaches zero, sets it to rest and goes on.  Raises
-    ``ValueError`` naming a bad argument.
+    ``h0`` and ``a0`` are numbers or have shape (m,), ``times`` (times,) increases from zero or later,
+    ``norm`` is the length of the input, ``label`` +1 or -1.  The integration stops where an active ``h_j``
+    reaches zero, sets it to rest and goes on.  A step may err by 1e-12 of each number plus 1e-14 of the
+    neuron's size at the start, so that starts of any size are followed.  Raises ``ValueError`` naming a bad
+    argument.
+
+    Example: two active neurons and one that sees nothing.
+
+    >>> path = neuron_flow([0.5, 0.2, -0.3], [0.1, -0.1, 1.0], [0.0, 10.0])
+    >>> path.h.round(6)
+    array([[ 0.5     ,  0.2     , -0.3     ],
+           [ 1.899373,  0.335306, -0.3     ]])
     """
-    h, a, times = _checked(h0, a0, times, norm, label)
+    h, a, times, norm, y = _checked(h0, a0, times, norm, label)
     m = len(h)
+    sizes = np.hypot(h, norm * a)
+    absolute = ABSOLUTE * np.concatenate([sizes, sizes / norm])
     active = h > 0
     deaths, turns = np.full(m, np.inf), np.full(m, np.inf)
     kept_h, kept_a = np.empty((len(times), m)), np.empty((len(times), m))
@@ -71,27 +88,21 @@ def neuron_flow(
 
     def velocity(_: float, state: np.ndarray) -> np.ndarray:
         h, a = state[:m] * active, state[m:] * active
-        pull = label * expit(-label * np.dot(a, h))
+        pull = y * expit(-y * np.dot(a, h))
         return np.concatenate([norm**2 * a * pull, h * pull])
-
-    def crossing(index: int, terminal: bool) -> object:
-        def event(_: float, state: np.ndarray) -> float:
-            return state[index]
-
-        event.terminal, event.direction = terminal, -1 if terminal else 0
-        return event
 
     while True:
         alive = np.flatnonzero(active)
-        events = [crossing(j, True) for j in alive] + [crossing(m + j, False) for j in alive]
         solution = solve_ivp(
             velocity,
             (now, times[-1]),
             np.concatenate([h, a]),
             method="DOP853",
             t_eval=times[done:],
-            events=events,
-            **TOLERANCE,
+            events=[Crossing(itemgetter(j), -1) for j in alive]
+            + [Crossing(itemgetter(m + j), 0, terminal=False) for j in alive],
+            rtol=RELATIVE,
+            atol=np.where(absolute > 0, absolute, ABSOLUTE),
         )
         new = len(solution.t)
         kept_h[done : done + new], kept_a[done : done + new] = solution.y[:m].T, solution.y[m:].T
@@ -104,7 +115,7 @@ def neuron_flow(
         k = next(k for k in range(len(alive)) if len(solution.t_events[k]))
         now, state = solution.t_events[k][-1], solution.y_events[k][-1]
         a = state[m:].copy()
-        dying = active & (state[:m] <= TOLERANCE["rtol"] * np.max(np.abs(h)))  # equal neurons die together
+        dying = active & (state[:m] <= RELATIVE * np.abs(h))  # equal neurons die together
         dying[alive[k]] = True
         h = np.where(dying, 0.0, state[:m])
         deaths[dying], active = now, active & ~dying
@@ -116,30 +127,49 @@ def angle_flow(
     """Integrate the one hyperbolic angle by which all active neurons move together, up to the first death.
 
     ``h_j +- y norm a_j`` grows as ``exp(+-s / 2)`` with ``s' = 2 norm sigmoid(-y u)``: one equation for any
-    number of neurons.  Arguments as in :func:`neuron_flow`.  Raises ``ValueError`` for a neuron that is not
-    active, or that dies before the last time.
+    number of neurons.  Arguments as in :func:`lib.flow.neuron.neuron_flow`.  Raises ``ValueError`` for a
+    neuron that is not active, or that dies before the last time, and for other bad arguments.
+
+    Example: the times at which two output weights change sign.
+
+    >>> angle_flow([0.9, 0.4], [-0.2, -0.1], [0.0, 5.0], norm=1.3).turns.round(6)
+    array([0.434238, 0.495867])
     """
-    h, a, times = _checked(h0, a0, times, norm, label)
+    h, a, times, norm, y = _checked(h0, a0, times, norm, label)
     if not (h > 0).all():
         raise ValueError(f"h0 holds {h.min()}, allowed: positive numbers (active neurons)")
-    plus, minus = h + label * norm * a, h - label * norm * a
+    plus, minus = h + y * norm * a, h - y * norm * a
     rising, falling = np.sum(plus**2) / (4 * norm), np.sum(minus**2) / (4 * norm)
 
     def velocity(_: float, s: np.ndarray) -> np.ndarray:
         return 2 * norm * expit(-(rising * np.exp(s) - falling * np.exp(-s)))
 
-    turning = np.flatnonzero((label * a < 0) & (plus > 0))
-    events = [lambda _, s, at=at: s[0] - at for at in np.log(minus[turning] / plus[turning])]
+    turning = np.flatnonzero((y * a < 0) & (plus > 0))
+    ends = np.log(minus[turning] / plus[turning])
     solution = solve_ivp(
-        velocity, (0.0, times[-1]), [0.0], method="DOP853", t_eval=times, events=events or None, **TOLERANCE
+        velocity,
+        (0.0, times[-1]),
+        [0.0],
+        method="DOP853",
+        t_eval=times,
+        events=[Crossing(_distance_to(end), 0, terminal=False) for end in ends] or None,
+        rtol=RELATIVE,
+        atol=ABSOLUTE,
     )
     half = solution.y[0][:, None] / 2
     path_h = (plus * np.exp(half) + minus * np.exp(-half)) / 2
-    path_a = label * (plus * np.exp(half) - minus * np.exp(-half)) / (2 * norm)
+    path_a = y * (plus * np.exp(half) - minus * np.exp(-half)) / (2 * norm)
     if (path_h <= 0).any():
-        j = int(np.argwhere(path_h <= 0)[0, 1])
-        raise ValueError(f"neuron {j}, started at ({h[j]}, {a[j]}), dies before the last time {times[-1]}")
+        dead = int(np.argwhere(path_h <= 0)[0, 1])
+        raise ValueError(
+            f"neuron {dead}, started at h0 = {h[dead]}, a0 = {a[dead]}, dies before the last time "
+            f"{times[-1]}; neuron_flow goes on"
+        )
     turns = np.full(len(h), np.inf)
     for j, found in zip(turning, solution.t_events or (), strict=True):
-        turns[j] = found[0] if len(found) else np.inf
+        turns[j] = np.append(found, np.inf)[0]
     return NeuronPath(times, path_h, path_a, np.full(len(h), np.inf), turns)
+
+
+def _distance_to(end: float) -> Callable[[np.ndarray], float]:
+    return lambda state: state[0] - end
