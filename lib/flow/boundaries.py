@@ -41,6 +41,12 @@ def held_drift(
     ``pulls`` (n,) are the forces times the unit's sign, ``active`` (n,) the data above zero, ``inputs``
     (n, d), ``base`` the leaky slope.  A datum that attracts (its own active side pushes back) takes the share
     of its force that makes the drift shortest, every other one on a boundary counts as inactive.
+
+    Example: datum 0 pulls along (2, 1); datum 1, along (0, 2), pushes back with a quarter of its force.
+
+    >>> inputs, active = np.array([[2.0, 1.0], [0.0, 2.0]]), np.array([True, False])
+    >>> held_drift(np.array([1.0, -2.0]), active, ~active, inputs, 0.0)
+    (array([0.  , 0.25]), array([2., 0.]), array([4., 0.]))
     """
     lengths = np.linalg.norm(inputs, axis=1)
     largest = np.abs(pulls) @ lengths
@@ -71,6 +77,13 @@ def settle(
 
     Arguments as in :func:`held_drift`; rates up to ``still`` (n,) count as zero.  Returns the new pattern
     (n,), the data that hold the unit (n,), their shares (n,) and the drift (d,).
+
+    Example: datum 0 carries the unit across the boundary of datum 1, which pulls as well.
+
+    >>> inputs, active = np.array([[2.0, 1.0], [0.0, 2.0]]), np.array([True, False])
+    >>> active, bound, shares, drift = settle(np.ones(2), active, ~active, inputs, 0.0, np.full(2, 1e-12))
+    >>> active, bound, drift
+    (array([ True,  True]), array([False, False]), array([2., 3.]))
     """
     active, bound = active.copy(), bound.copy()
     while True:
@@ -135,8 +148,10 @@ class Boundaries:
         self.projections = np.array(list(self._complements.values()))
 
     def _complement(self, rows: np.ndarray) -> np.ndarray:
-        x = self.units[rows]
-        return np.eye(self.inputs.shape[1]) - np.linalg.pinv(x) @ x
+        x, d = self.units[rows], self.inputs.shape[1]
+        if len(x) >= d and np.linalg.matrix_rank(x) == d:
+            return np.zeros((d, d))  # without rounding: a unit at the origin stays there
+        return np.eye(d) - np.linalg.pinv(x) @ x
 
     def drive(self, forces: np.ndarray) -> np.ndarray:
         """Return ``D_j``, the velocity of neuron j per unit of its output weight, (m, d)."""

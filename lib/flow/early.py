@@ -165,10 +165,24 @@ def general_phase(
     *,
     trains_outputs: bool,
 ) -> list[tuple[float, float, Weights, Piece]]:
-    """Return (time, its logarithm, weights, path before it) of each stage, as in :func:`balanced_phase`.
+    """Return (time, its logarithm, weights, path before it) of each stage, as in
+    :func:`lib.flow.early.balanced_phase`.
 
     ``boundaries`` hold the states of the start; ``change`` is called at each activation change with time,
     weights and pairs, updates the states, and returns the weights with those pairs on their boundary.
+
+    Example: the first layer alone; a datum pulls, the other pushes until it is inactive.
+
+    >>> start = Weights(np.array([[0.6, 0.8]]), np.array([-50.0]), np.array([1.0]), np.array([0.0]))
+    >>> boundaries, forces = Boundaries(np.eye(2), 1, 0.0), np.array([1.0, -1.0])
+    >>> def change(time, weights, pairs):
+    ...     w = boundaries.arrive(pairs[0], weights.directions)
+    ...     boundaries.settle(0, weights.signs, forces, np.zeros(2))
+    ...     return weights._replace(directions=w)
+    >>> _ = boundaries.start(start.directions)
+    >>> steps = general_phase(start, boundaries, forces, -20.0, 1.0, change, trains_outputs=False)
+    >>> [round(log_time, 4) for _, log_time, *_ in steps], steps[-1][2].directions
+    ([-50.2231, -20.0], array([[1., 0.]]))
     """
     steps: list[tuple[float, float, Weights, Piece]] = []
     time, log_time, weights = 0.0, -np.inf, start
@@ -205,9 +219,9 @@ def _step(stage: Stage, time: float, log_time: float, log_step: float) -> tuple[
     """Return the end of a stage and its path as a function of times and their logarithms."""
 
     def path(_times: np.ndarray, log_times: np.ndarray) -> Weights:
+        # log(t - t0), from the logarithms, which do not underflow; the first stage begins at t0 = 0.
+        gap = np.minimum(log_time - log_times, 0.0) if np.isfinite(log_time) else -np.inf
         with np.errstate(divide="ignore"):
-            # log(t - t0), from the logarithms, which do not underflow.
-            gap = np.minimum(log_time - log_times, 0.0)
             return stage.after(log_times + np.log(-np.expm1(gap)))
 
     end = Weights(*(part[0] for part in stage.after(np.array([log_step]))))

@@ -30,6 +30,8 @@ from lib.flow.span import Span
 from lib.flow.trajectory import Trajectory, Weights, checked_start
 from lib.losses import Loss
 
+_LARGEST = 300.0  # natural logarithm of products of weights at the start, at most
+
 
 def gradient_flow(
     directions: ArrayLike,
@@ -93,6 +95,7 @@ def gradient_flow(
     span = Span(x, v)
     start = Weights(span.directions, rho, s, outputs)
     run = Run(start, span, y, loss, train, reduction, slope, rtol)
+    _check_loss(run)
     if until is not None:
         until = number("until", until, 0)
         run.align(until)
@@ -106,7 +109,7 @@ def gradient_flow(
 
 def _checked_outputs(log_outputs: ArrayLike | None, log_norms: np.ndarray, train: str) -> np.ndarray:
     if log_outputs is None:
-        return log_norms if train == "both" else np.zeros_like(log_norms)
+        log_outputs = log_norms if train == "both" else np.zeros_like(log_norms)
     outputs = np.asarray(log_outputs, dtype=float)
     if outputs.shape != log_norms.shape or not (outputs < np.inf).all():
         raise ValueError(
@@ -117,4 +120,26 @@ def _checked_outputs(log_outputs: ArrayLike | None, log_norms: np.ndarray, train
             f"log_outputs exceeds log_norms by {(outputs - log_norms)[far][0]:.4g}, allowed: at most 300 "
             "when both layers are trained"
         )
+    inner = np.maximum(log_norms, outputs) if train == "both" else outputs
+    if (large := log_norms + inner > _LARGEST).any():
+        raise ValueError(
+            f"log_norms holds {log_norms[large][0]:g} with log_outputs {outputs[large][0]:g}, allowed: "
+            f"products of weights, and squares when both layers are trained, up to exp({_LARGEST:g})"
+        )
     return outputs
+
+
+def _check_loss(run: Run) -> None:
+    """Refuse a start whose loss is no number."""
+    start = run.recorded[0]
+    outputs = np.exp(start.log_norms + start.log_outputs) * start.signs
+    z = start.directions @ run.inputs.T
+    outputs = outputs @ np.maximum(z, run.slope * z)
+    with np.errstate(over="ignore"):
+        total = run.loss.value(outputs, run.labels).sum()
+    if not np.isfinite(total):
+        largest = start.log_norms.argmax()
+        raise ValueError(
+            f"log_norms holds {start.log_norms[largest]:g}: there the {run.loss.name} loss is {total}; "
+            "allowed: a finite loss"
+        )

@@ -38,7 +38,10 @@ class HingeKinks:
         held = self.state == HELD
         if held.any():
             rows = gradients[held]
-            shares[held] = np.linalg.lstsq(rows @ rows.T, -rows @ (shares @ gradients), rcond=None)[0]
+            gram = rows @ rows.T
+            if not np.isfinite(gram).all():  # a trial stage of a step that will be rejected
+                return np.full(len(shares), np.nan)
+            shares[held] = np.linalg.lstsq(gram, -rows @ (shares @ gradients), rcond=None)[0]
         return shares
 
     def distances(self, margins: np.ndarray, shares: np.ndarray) -> np.ndarray:

@@ -21,6 +21,11 @@ _NEGLECTED = 0.1  # part of the tolerance that the early phase may neglect of th
 _STALL = 200  # events in a row without progress of time
 
 
+def _trials() -> np.errstate:
+    """Let trial stages overflow, which are then rejected."""
+    return np.errstate(over="ignore", invalid="ignore")
+
+
 class Run(Field):
     """One integration, from the start to the reason why it stops.
 
@@ -128,7 +133,11 @@ class Run(Field):
         self.coordinates.renew(self.recorded[-1])
         first_step = first_step and min(first_step, until - self.s)
         options = {"rtol": 1e-13, "atol": self.rtol, "first_step": first_step}
-        return DOP853(self.field, self.s, self.last_state(), until, **options)
+        with _trials():
+            solver = DOP853(self.field, self.s, self.last_state(), until, **options)
+        if np.isnan(solver.h_abs):  # the trial stage that a first step is chosen by overflowed
+            solver.h_abs = np.spacing(max(self.s, 1e-290))
+        return solver
 
     def last_state(self) -> np.ndarray:
         return self.state_of(self.recorded[-1])
@@ -139,7 +148,8 @@ class Run(Field):
             return f"time reached {until:.6g}"
         solver, stalled = self.solver(None, until), 0
         while True:
-            message = solver.step()
+            with _trials():
+                message = solver.step()
             if solver.status == "failed":
                 return f"the step size underflowed at time {self.times[-1]:.6g}: {message}"
             dense = solver.dense_output()
@@ -172,7 +182,7 @@ class Run(Field):
     def advance(self, s: float, state: np.ndarray, weights: Weights, piece: Piece) -> None:
         """Go to ``s``, the integrator's own time, and record the weights there."""
         self.s = s
-        self.record(s, float(np.log(s)), weights, piece)
+        self.record(s, float(np.log(s)) if s > 0 else -np.inf, weights, piece)
 
     def piece(self, dense: Callable, start: float, end: float) -> Piece:
         read = self.coordinates.reader()
