@@ -32,11 +32,12 @@ browser:
 	@command -v chromium || command -v chromium-browser || command -v google-chrome || \
 	  { echo "The site is tested in Chromium; install it with: sudo apt-get install chromium"; exit 1; }
 
-lint: .venv/installed ## check the style of the code, in chapters too
+lint: .venv/installed ## check the style of the code, in chapters too, and its types
 	$(RUN) ruff format --check lib tests benchmarks book/_ext conftest.py
 	$(RUN) ruff check lib tests benchmarks book/_ext conftest.py
 	$(RUN) nbqa ruff book --select=E9,F,I
 	$(RUN) nbqa "ruff format" book --line-length=92 --check
+	$(RUN) mypy
 
 record: .venv/installed ## run the chapters and record the text of their verdicts in tests/recorded
 	$(RUN) pytest -n 2 --dist loadfile --record book

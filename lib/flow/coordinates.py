@@ -25,7 +25,17 @@ _VANISHED = 1e-9  # weights below this part of their reference, at a change of a
 
 
 class Coordinates(Protocol):
-    """What the integration asks of coordinates; states are vectors, with any leading axes where said."""
+    """What the integration asks of coordinates; states are vectors, with any leading axes where said.
+
+    Example: any coordinates keep the weights.
+
+    >>> start = Weights(np.array([[0.6, 0.8]]), np.array([-3.0]), np.array([-1.0]), np.array([-3.0]))
+    >>> for coordinates in (Balanced(start.signs, 2), Referred(start, trains_outputs=True)):
+    ...     weights = coordinates.weights(coordinates.pack(start))
+    ...     print(weights.directions.round(12), weights.log_outputs.round(12))
+    [[0.6 0.8]] [-3.]
+    [[0.6 0.8]] [-3.]
+    """
 
     def renew(self, weights: Weights) -> None:
         """Choose the references by weights; states of before have no meaning any more."""

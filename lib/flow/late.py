@@ -63,7 +63,18 @@ def has_tail(loss: Loss) -> bool:
 
 
 def late_flow(run: Run, log_until: float, loss_below: float, max_steps: int) -> Trajectory:
-    """Follow a flow from its start, first in plain time, then in rescaled time up to ``exp(log_until)``."""
+    """Follow a flow from its start, first in plain time, then in rescaled time up to ``exp(log_until)``.
+
+    Example: the margin ``q = w^2`` of one neuron grows like ``log t + log log t``.
+
+    >>> from lib.flow.span import Span
+    >>> x = np.array([[1.0]])
+    >>> start = Weights(x, np.zeros(1), np.ones(1), np.zeros(1))
+    >>> run = Run(start, Span(x, x), np.ones(1), LOGISTIC, "both", "mean", 0.0, 1e-10)
+    >>> flow = late_flow(run, 1e6, 0.0, 10_000)
+    >>> flow.stopped, np.exp(2 * flow.log_norms[-1, 0]).round() - 1e6
+    ('log time reached 1e+06', np.float64(15.0))
+    """
     until = float(np.exp(min(log_until, _LAST_PLAIN)))
     run.align(until)
     zero = np.zeros(len(run.labels))
@@ -77,7 +88,20 @@ def late_flow(run: Run, log_until: float, loss_below: float, max_steps: int) -> 
 
 
 class LateRun(Run):
-    """The continuation of a run in rescaled time; a state is that of the weights, then ``log(1 + t)``."""
+    """The continuation of a run in rescaled time; a state is that of the weights, then ``log(1 + t)``.
+
+    Example:
+
+    >>> from lib.flow.span import Span
+    >>> x = np.array([[1.0]])
+    >>> start = Weights(x, np.zeros(1), np.ones(1), np.zeros(1))
+    >>> run = Run(start, Span(x, x), np.ones(1), LOGISTIC, "both", "mean", 0.0, 1e-10)
+    >>> run.align(9.0), run.integrate(9.0, 0.0, 1000)
+    (None, 'time reached 9')
+    >>> late = LateRun(run, log_until=1e3)
+    >>> late.integrate(np.inf, 0.0, 1000), late.last_state()[-1].round(6)
+    ('log time reached 1000', np.float64(1000.0))
+    """
 
     def __init__(self, run: Run, log_until: float) -> None:
         vars(self).update(vars(run))
@@ -187,5 +211,11 @@ class LateRun(Run):
 
 
 def log_time(clock: float) -> float:
-    """Return ``log t`` of ``log(1 + t)``, for times from the beginning of the late phase on."""
+    """Return ``log t`` of ``log(1 + t)``, for times from the beginning of the late phase on.
+
+    Example:
+
+    >>> float(np.exp(log_time(np.log(3.0))).round(12)), log_time(1e8)
+    (2.0, 100000000.0)
+    """
     return clock + float(np.log(-np.expm1(-clock)))

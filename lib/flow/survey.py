@@ -89,9 +89,8 @@ def adversaries(
     Example:
 
     >>> w, signs = adversaries(np.diag([2.0, 3.0]), [1, -1], [0.0], rng=np.random.default_rng(0))
-    >>> w, signs
-    (array([[0., 1.],
-           [1., 0.]]), array([ 1., -1.]))
+    >>> w.tolist(), signs.tolist()
+    ([[0.0, 1.0], [1.0, 0.0]], [1.0, -1.0])
     """
     distances = array("distances", distances, ("k",), 0, ends="[)")
     sums = bounds.class_sums(inputs, labels)
@@ -156,8 +155,8 @@ def most_changes(run: Aligned) -> int:
 
 
 def count_wrong_ends(run: Aligned) -> tuple[int, int]:
-    """Return how many neurons end neither in their own region nor dead, and how many that start active on an
-    own datum end outside their own region; none under the theorem.
+    """Return how many neurons end neither in their own region nor dead, and how many outside of it though
+    they start active on an own datum; none under the theorem.
 
     Example:
 
@@ -196,8 +195,7 @@ def crossing_rates(run: Aligned) -> np.ndarray:
 def stage_ratios(run: Aligned) -> tuple[float, float]:
     """Return the longest stage over the paper's bound on it, and over the sharp one.
 
-    Both are 0 when no neuron changes its pattern.  Raises ``ValueError`` when the data are not orthogonally
-    separable.  [min2024, App. C.2]
+    Both are 0 without changes; ``ValueError`` for data not orthogonally separable.  [min2024, App. C.2]
 
     Example:
 
@@ -220,8 +218,8 @@ def stage_ratios(run: Aligned) -> tuple[float, float]:
 def flow_from(run: Aligned, log_scale: float, loss: Loss, until: float, slope: float = 0.0) -> Trajectory:
     """Integrate the full gradient flow of both layers from the same shape, times ``exp(log_scale)``.
 
-    ``log_scale`` is a natural logarithm of any size, ``until`` the last time, ``slope`` that of the leaky
-    ReLU; the loss is summed over the data.  Raises ``ValueError`` naming a bad argument.
+    ``log_scale`` is a natural logarithm, ``until`` the last time; the loss is summed over data.  Raises
+    ``ValueError`` naming a bad argument.
 
     Example: at a tiny scale the full flow is the alignment phase.
 
@@ -244,8 +242,7 @@ def direction_error(
 
     ``shortfall`` gives ``-y dl/df - 1`` as a function of margins, written so that it keeps its digits near
     margin 0 (``expm1(-q)`` for the exponential loss): the difference of two nearly equal drifts has none.
-    ``labels`` (n,) are +1 and -1, ``times`` (k,) within the flow.  Raises ``ValueError`` naming a bad
-    argument.  [min2024, Lemma 4]
+    ``labels`` (n,) are +1 and -1, ``times`` (k,) within the flow, else ``ValueError``.  [min2024, Lemma 4]
 
     Example:
 
