@@ -7,13 +7,13 @@ file that is missing, broken or not the one that was published is named and refu
 from __future__ import annotations
 
 import gzip
+import hashlib
 import os
 import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-import pooch
 
 from lib.arguments import choice, whole
 
@@ -89,12 +89,14 @@ def _mnist_file(
             " compressed or not, or fetch it once by lib.mnist.mnist(split, fetch=True)"
         )
     if found:
-        path, got = found[0], pooch.file_hash(str(found[0]))
+        path, got = found[0], hashlib.sha256(found[0].read_bytes()).hexdigest()
         if got != hashes[path.name]:
             raise ValueError(
                 f"{str(path)!r} is not MNIST's: its SHA-256 is {got}, allowed: {hashes[path.name]}"
             )
         return path
+    import pooch  # only here and in _cache: it loads a progress bar that prints advice in notebooks
+
     failures = []
     for mirror in mirrors:
         try:
@@ -104,6 +106,13 @@ def _mnist_file(
         except (OSError, ValueError) as error:
             failures.append(f"{mirror}: {error}")
     raise ConnectionError(f"no mirror has a good {name}.gz: " + "; ".join(failures))
+
+
+def _cache() -> Path:
+    """Where what was fetched is kept."""
+    import pooch
+
+    return Path(pooch.os_cache("learning-dynamics-executed"), "mnist")
 
 
 def mnist(
@@ -132,7 +141,7 @@ that holds it, compressed or not, or fetch it once by lib.mnist.mnist(split, fet
     """
     stem = _STEMS[choice("split", split, tuple(_STEMS))]
     given = folder if folder is not None else os.environ.get("LEARNING_DYNAMICS_MNIST")
-    where = Path(given) if given else Path(pooch.os_cache("learning-dynamics-executed"), "mnist")
+    where = Path(given) if given else _cache()
     images, digits = (
         read_idx(_mnist_file(f"{stem}-{part}-ubyte", where, fetch, hashes, mirrors))
         for part in ("images-idx3", "labels-idx1")
