@@ -44,7 +44,15 @@ SHOWN_VERSIONS = (
 
 def results_depend_on() -> list[Path]:
     """The files besides a chapter's own that decide what it computes."""
-    patterns = ("lib/**/*.py", "book/claims/*.yml", "results/*.json", "constraints.txt")
+    patterns = (
+        "lib/**/*.py",
+        "book/claims/*.yml",
+        "book/paper_values/*.yml",
+        "results/*.json",
+        "results/*.jsonl",
+        "results/records/**/*.json",
+        "constraints.txt",
+    )
     return sorted(path for pattern in patterns for path in ROOT.glob(pattern))
 
 
