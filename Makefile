@@ -8,7 +8,7 @@ RUN := .venv/bin/python -m
 SITE := _build/html/index.html
 
 .DEFAULT_GOAL := help
-.PHONY: help book test bench browser lint record serve lab lock clean
+.PHONY: help book test bench browser lint record release serve lab lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
@@ -41,6 +41,9 @@ lint: .venv/installed ## check the style of the code, in chapters too, and its t
 
 record: .venv/installed ## run the chapters and record the text of their verdicts in tests/recorded
 	$(RUN) pytest -n 2 --dist loadfile --record book
+
+release: book ## build the book and append what every claim measured to results/drift.jsonl
+	$(RUN) lib.drift _build/html/claims.json
 
 serve: ## open the built site at http://localhost:8000
 	@test -f $(SITE) || $(MAKE) book
