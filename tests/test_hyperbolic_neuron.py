@@ -224,3 +224,9 @@ def test_gradient_descent_shrinks_the_invariant_by_its_law():
 def test_series_reaches_large_logits():
     balanced = (log_integral([50.0, 600.0]) - log_integral(0.05)) / 2
     assert np.allclose(hyperbolic_neuron.time_to_logit([50.0, 600.0], 0.3, 0.05 / 0.3), balanced, rtol=1e-3)
+
+
+def test_a_weight_that_has_crossed_zero_from_afar_keeps_its_digits():
+    h, a = hyperbolic_neuron.weights(6e-18, 5e55, [-7e-36, -1e-20, -3.0], 8e-31)
+    logit = hyperbolic_neuron.logit(6e-18, 5e55, [-7e-36, -1e-20, -3.0], 8e-31)
+    np.testing.assert_allclose(h * a, logit, rtol=1e-12)

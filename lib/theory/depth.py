@@ -55,8 +55,8 @@ def _exponent(depth: ArrayLike, high_end: str) -> np.ndarray:
 def clock(u: ArrayLike, depth: ArrayLike) -> np.ndarray:
     """Return ``G(u)``, increasing in ``u`` with ``G'(u) = u^(2/depth - 2) (1 + e^u)``; depth may be infinite.
 
-    Relative to the largest of its terms, accurate to 1e-14.  Raises ``ValueError`` for depths below 2 and
-    logits outside [1e-300, 700].
+    Relative to the largest of its terms, accurate to 1e-15 times the larger of 10 and ``|log u|``.  Raises
+    ``ValueError`` for depths below 2 and logits outside [1e-300, 700].
 
     Example:
 
@@ -70,9 +70,9 @@ def clock(u: ArrayLike, depth: ArrayLike) -> np.ndarray:
 def inverse_clock(value: ArrayLike, depth: ArrayLike) -> np.ndarray:
     """Return the logit ``u`` with ``G(u) = value``; depth may be infinite.
 
-    Relative error 1e-14 times ``1 + |value| / (u G'(u))``.  Safeguarded Newton's method on a transform of
-    ``G`` that is nearly linear.  Raises ``ValueError`` for depths below 2 and values beyond those of
-    1e-300 and 700.
+    Relative error 1e-15 times the larger of 10 and ``|log u|``, times ``1 + |value| / (u G'(u))``.
+    Safeguarded Newton's method on a transform of ``G`` that is nearly linear.  Raises ``ValueError`` for
+    depths below 2 and values beyond those of 1e-300 and 700.
 
     Example:
 

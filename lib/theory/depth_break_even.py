@@ -19,7 +19,8 @@ def pointwise_break_even(depth: ArrayLike, against: ArrayLike = 2.0, norm: Array
     """Return the logit above which the network of larger depth is the faster one at that logit.
 
     ``norm (N/M)^(-N M / (2 (N - M)))`` for depths N and M < N, ``norm (2/N)^(N / (N - 2))`` against two
-    layers.  Relative accuracy 1e-14.  Raises ``ValueError`` unless ``2 <= against < depth``.
+    layers.  Relative accuracy 1e-15 times the larger of 10 and the logarithm of ``norm`` over it.  Raises
+    ``ValueError`` unless ``2 <= against < depth``.
 
     Example:
 
@@ -48,10 +49,10 @@ def confidence_break_even(
 ) -> np.ndarray:
     """Return the initial logit above which the larger depth is the first to reach this confidence.
 
-    Starts below it are learnt faster by the shallower network.  Relative accuracy 1e-12 up to confidence
-    1 - 1e-6.  Raises ``ValueError`` unless ``2 <= against < depth`` and unless the confidence, below 1,
-    exceeds that of the pointwise break-even logit, below which no start favours depth, or if the break-even
-    is below 1e-290.
+    Starts below it are learnt faster by the shallower network.  Up to confidence 1 - 1e-6 the relative error
+    of a result u is below 1e-13 times ``1 + |log u|``, over ``depth / against - 1`` where that is below 1.
+    Raises ``ValueError`` unless ``2 <= against < depth`` and unless the confidence, below 1, exceeds that of
+    the pointwise break-even logit, below which no start favours depth, or if the break-even is below 1e-290.
 
     Example:
 

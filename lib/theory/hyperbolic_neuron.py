@@ -269,4 +269,7 @@ def weights(
     value, s, h, b, norm = _move(times, h0, a0, norm)
     shrink, grow = np.exp(-s / 2), (h + b) * np.sinh(np.where(h + b == 0, 0.0, s / 2))
     dead = np.isnan(value) & (h > 0)
-    return np.where(dead, 0.0, h * shrink + grow), (b * shrink + grow) / norm
+    response, weight = np.where(dead, 0.0, h * shrink + grow), (b * shrink + grow) / norm
+    # The sum loses the digits of a weight that has crossed zero; the logit has kept them.
+    learning = value > 0
+    return response, np.where(learning, value / np.where(learning, response, 1.0), weight)

@@ -118,8 +118,9 @@ def _half_bound(times: ArrayLike, u0: ArrayLike, norm: ArrayLike) -> tuple[np.nd
 def loose_bound(times: ArrayLike, u0: ArrayLike, norm: ArrayLike = 1.0) -> np.ndarray:
     """Return ``2 log(norm t + e^(u0/2))``, an upper bound of the logit for c = 0 [combes2018, Eq. 19].
 
-    Arguments broadcast; ``u0`` is positive, and so is ``norm``.  Twice the logit in the end.  Exact to
-    rounding, and nothing overflows.  Raises ``ValueError`` as :func:`logit` does.
+    Arguments broadcast; ``u0`` is positive, and so is ``norm``.  Twice the logit in the end.  Relative
+    accuracy 1e-15 times ``1 + |log norm| + |log t|``; nothing overflows.  Raises ``ValueError`` as
+    :func:`logit` does.
 
     Example:
 

@@ -43,7 +43,9 @@ def log_integral(u: ArrayLike) -> np.ndarray:
     if (u == 0).any():
         raise ValueError("u holds 0, allowed: positive or negative numbers, as F is not defined at 0")
     return np.piecewise(
-        u, [np.abs(u) < 1], [lambda u: 2 * np.log(np.abs(u)) + np.euler_gamma + _entire_part(u), _direct]
+        u,
+        [np.abs(u) < 1, u >= _FAR],  # SciPy's Ei errs by 3e-14 just above 40
+        [lambda u: 2 * np.log(np.abs(u)) + np.euler_gamma + _entire_part(u), _far_f, _direct],
     )
 
 
@@ -65,10 +67,19 @@ def _log_f(u: np.ndarray) -> np.ndarray:
 
 
 def _far_log_f(u: np.ndarray) -> np.ndarray:
+    return u - np.log(u) + np.log(_tail(u))
+
+
+def _far_f(u: np.ndarray) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        return np.exp(u) / u * _tail(u)
+
+
+def _tail(u: np.ndarray) -> np.ndarray:
     tail = np.ones_like(u)
     for k in range(int(_FAR), 0, -1):  # sum_k k! / u^k by Horner's rule
         tail = 1 + tail * k / u
-    return u - np.log(u) + np.log(tail)
+    return tail
 
 
 def inverse_log_integral(value: ArrayLike) -> np.ndarray:
