@@ -126,7 +126,7 @@ def test_the_scale_of_a_tiny_start_only_shifts_time(train):
     network = unbalanced(6, 3, seed=4, scale=1.0)
     ends = []
     for power in (6, 100, 1000):
-        run = flow(network, CLOUD, CLOUD_LABELS, LOGISTIC, -power * np.log(10), train, until=2e4)
+        run = flow(network, CLOUD, CLOUD_LABELS, LOGISTIC, -power * np.log(10), train, until=8 * power + 50)
         passed = np.abs(run.outputs()).max(axis=1) > 1e-3
         # The time until outputs are noticed grows with the scale; afterwards all runs are alike.
         ends.append(run.outputs([run.times[np.argmax(passed)] + 10.0])[0])
