@@ -7,6 +7,7 @@ import re
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.database import InMemoryExampleDatabase
 
 import tests.bad_input as areas
 
@@ -35,7 +36,8 @@ def test_the_valid_arguments_are_taken(case):
     [(case, argument) for case in CASES for argument in case.bad],
     ids=[name for case in CASES for name in names(case)],
 )
-@settings(max_examples=20)
+# With a database, because hypothesis looks for a missing one through all tests before, and there are many.
+@settings(max_examples=20, database=InMemoryExampleDatabase())
 @given(data=st.data())
 def test_bad_arguments_are_named(case, argument, data):
     value = data.draw(case.bad[argument])
