@@ -63,6 +63,18 @@ def test_equal_neurons_die_together_and_others_go_on():
     assert path.logit[-1] > 2
 
 
+def test_any_times_can_be_asked_for():
+    """Deaths before the first time, or no time at all, change nothing."""
+    h, a = [1.0, 0.7, 0.5], [-1.5, -1.1, 0.5]
+    full = neuron_flow(h, a, np.linspace(0, 9, 10))
+    late, start = neuron_flow(h, a, [9.0]), neuron_flow(h, a, [0.0])
+    np.testing.assert_allclose(late.h[0], full.h[-1], rtol=1e-10)
+    np.testing.assert_allclose(late.deaths, full.deaths, rtol=1e-10)
+    assert np.isfinite(full.deaths[:2]).all() and full.deaths[0] != full.deaths[1]
+    np.testing.assert_array_equal([start.h[0], start.a[0]], [h, a])
+    np.testing.assert_allclose(angle_flow(0.5, 0.5, [0.0]).h, [[0.5]], rtol=1e-15)
+
+
 def test_one_neuron_stands_for_many():
     h, a = np.array([0.5, 0.2, 0.9, 0.4]), np.array([0.1, 0.8, -0.2, -0.1])
     one = neuron_flow(*equivalent_neuron(h, a, 1.3), TIMES, norm=1.3)

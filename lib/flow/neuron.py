@@ -91,7 +91,7 @@ def neuron_flow(
         pull = y * expit(-y * np.dot(a, h))
         return np.concatenate([norm**2 * a * pull, h * pull])
 
-    while True:
+    while now < times[-1]:
         alive = np.flatnonzero(active)
         solution = solve_ivp(
             velocity,
@@ -105,13 +105,15 @@ def neuron_flow(
             atol=np.where(absolute > 0, absolute, ABSOLUTE),
         )
         new = len(solution.t)
-        kept_h[done : done + new], kept_a[done : done + new] = solution.y[:m].T, solution.y[m:].T
+        # Without times before a death SciPy returns an empty list.
+        path = np.reshape(solution.y, (2, m, new)).transpose(0, 2, 1)
+        kept_h[done : done + new], kept_a[done : done + new] = path
         done += new
         for j, found in zip(alive, solution.t_events[len(alive) :], strict=True):
             if len(found):
                 turns[j] = min(turns[j], found[0])
         if done == len(times):
-            return NeuronPath(times, kept_h, kept_a, deaths, turns)
+            break
         k = next(k for k in range(len(alive)) if len(solution.t_events[k]))
         now, state = solution.t_events[k][-1], solution.y_events[k][-1]
         a = state[m:].copy()
@@ -119,6 +121,8 @@ def neuron_flow(
         dying[alive[k]] = True
         h = np.where(dying, 0.0, state[:m])
         deaths[dying], active = now, active & ~dying
+    kept_h[done:], kept_a[done:] = h, a
+    return NeuronPath(times, kept_h, kept_a, deaths, turns)
 
 
 def angle_flow(
@@ -156,7 +160,7 @@ def angle_flow(
         rtol=RELATIVE,
         atol=ABSOLUTE,
     )
-    half = solution.y[0][:, None] / 2
+    half = (solution.y[0] if times[-1] > 0 else np.zeros(1))[:, None] / 2
     path_h = (plus * np.exp(half) + minus * np.exp(-half)) / 2
     path_a = y * (plus * np.exp(half) - minus * np.exp(-half)) / (2 * norm)
     if (path_h <= 0).any():
