@@ -23,7 +23,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lib.arguments import choice, number, whole
+from lib.arguments import choice, number, numbers, whole
 from lib.flow.late import has_tail, late_flow
 from lib.flow.run import Run
 from lib.flow.span import Span
@@ -84,6 +84,8 @@ def gradient_flow(
     v, rho, s, x, y = checked_start(directions, log_norms, signs, inputs, labels, reduction)
     if v.ndim != 2:
         raise ValueError(f"directions has shape {v.shape}, allowed: (m, d), one network at a time")
+    if not isinstance(loss, Loss):
+        raise ValueError(f"loss is {loss!r}, allowed: a Loss such as lib.losses.LOGISTIC")
     if loss.classifies and not np.isin(y, (-1, 1)).all():
         raise ValueError(
             f"labels holds {y[~np.isin(y, (-1, 1))][0]}, allowed: +1 and -1 for the {loss.name} loss"
@@ -111,8 +113,8 @@ def gradient_flow(
 def _checked_outputs(log_outputs: ArrayLike | None, log_norms: np.ndarray, train: str) -> np.ndarray:
     if log_outputs is None:
         log_outputs = log_norms if train == "both" else np.zeros_like(log_norms)
-    outputs = np.asarray(log_outputs, dtype=float)
-    if outputs.shape != log_norms.shape or not (outputs < np.inf).all():
+    outputs = numbers("log_outputs", log_outputs, ends="[)")
+    if outputs.shape != log_norms.shape:
         raise ValueError(
             f"log_outputs is {log_outputs!r}, allowed: {len(log_norms)} numbers, or -inf for a zero"
         )
