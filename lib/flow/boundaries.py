@@ -160,6 +160,18 @@ class Boundaries:
             drive[self.held] = np.einsum("kde,ke->kd", self.projections, drive[self.held])
         return drive
 
+    def steady(self, v: np.ndarray, pulls: np.ndarray) -> np.ndarray:
+        """Return weights (m, d) with the held neurons that shrink under ``pulls`` (m, d) on their boundaries.
+
+        Shrinking turns a neuron away from its boundary, by the growth of a rounding error.
+        """
+        if not self.held.size:
+            return v
+        shrinking = np.einsum("kd,kd->k", pulls[self.held], v[self.held]) < 0
+        rows, steady = self.held[shrinking], v.copy()
+        steady[rows] = np.einsum("kde,ke->kd", self.projections[shrinking], v[rows])
+        return steady
+
     def left(self, w: np.ndarray) -> np.ndarray:
         """Return which pairs (..., m, n) of weights (..., m, d) are no longer on the side of their state."""
         small = ROUNDING * np.sqrt(np.einsum("...d,...d->...", w, w))

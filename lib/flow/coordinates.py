@@ -138,7 +138,8 @@ class Referred:
         _, log_norms, _, log_outputs = weights
         # A weight that passes zero keeps a reference: the other layer's, or a fraction of its last one.
         sizes = np.maximum(log_norms, self.inner - 2 * _CHANGE)
-        self.inner = np.where(np.isneginf(sizes), log_outputs if self.trains_outputs else 0.0, sizes)
+        sizes = np.where(np.isneginf(sizes), log_outputs if self.trains_outputs else 0.0, sizes)
+        self.inner = np.where(np.isneginf(log_norms), np.maximum(sizes, log_outputs - _TRIAL), sizes)
         self.outer = np.maximum(log_outputs, self.inner) if self.trains_outputs else self.fixed[1]
 
     def pack(self, weights: Weights) -> np.ndarray:
@@ -174,8 +175,12 @@ class Referred:
         v, scale = self._inner(state), np.exp(np.minimum(self.inner + self.outer, _TRIAL))
         return v, np.broadcast_to(self._outputs(state) * scale, v.shape[:-1])
 
+    def _ratio(self) -> np.ndarray:
+        # Beyond that neurons have no drive: it would have moved them long ago.
+        return np.exp(np.minimum(self.outer - self.inner, _TRIAL))
+
     def velocity(self, state: np.ndarray, v: np.ndarray, drive: np.ndarray) -> np.ndarray:
-        ratio = np.exp(self.outer - self.inner)
+        ratio = self._ratio()
         in_w = ((ratio * self._outputs(state))[:, None] * drive).ravel()
         if not self.trains_outputs:
             return in_w
@@ -209,7 +214,7 @@ class Referred:
     def coupling(self, drive: np.ndarray) -> np.ndarray:
         """Return the derivative (size, size) of `velocity` in the state, for drives (m, d) that stay."""
         block = np.zeros((self.cut + len(drive), self.cut + len(drive)))
-        ratio = np.exp(self.outer - self.inner)
+        ratio = self._ratio()
         for j, (own, scale) in enumerate(zip(drive, ratio, strict=True)):
             inner = slice(j * len(own), (j + 1) * len(own))
             block[inner, self.cut + j], block[self.cut + j, inner] = scale * own, own / scale

@@ -91,8 +91,10 @@ class Stage:
         self.start, self.trains_outputs = start, trains_outputs
         self.speed = np.linalg.norm(drives, axis=1)
         self.along = drives / np.where(self.speed > 0, self.speed, 1.0)[:, None]
-        # In units of the larger layer when both are trained, of |w| otherwise.
-        self.unit = np.maximum(start.log_norms, start.log_outputs) if trains_outputs else start.log_norms
+        # In units of the larger layer when both are trained, of |w| (unless it is zero) otherwise.
+        self.unit = np.maximum(start.log_norms, start.log_outputs)
+        if not trains_outputs:
+            self.unit = np.where(np.isneginf(start.log_norms), start.log_outputs, start.log_norms)
         w = start.directions * np.exp(start.log_norms - self.unit)[:, None]
         self.p = np.einsum("md,md->m", w, self.along)
         self.across = w - self.p[:, None] * self.along
@@ -113,10 +115,13 @@ class Stage:
             w = self.across * np.exp(-growth)[..., None] + (rising + falling)[..., None] * self.along
             a = rising - falling
         else:
+            # From zero the weights grow with the time, however short it is.
+            from_zero = (self.p == 0) & (self.across == 0).all(axis=1)
+            shift = np.where(from_zero, logs, np.maximum(logs, 0.0))
             growth = np.maximum(logs, 0.0)
-            shift = growth
-            moved = self.p * np.exp(-growth) + self.a * np.exp(logs - growth)
-            w = self.across * np.exp(-growth)[..., None] + moved[..., None] * self.along
+            gain = np.exp(np.where(from_zero, 0.0, logs - growth))
+            w = self.across * np.exp(-growth)[..., None]
+            w = w + (self.p * np.exp(-growth) + self.a * gain)[..., None] * self.along
             a = np.broadcast_to(self.a, growth.shape)
         norms = np.linalg.norm(w, axis=-1)
         with np.errstate(divide="ignore"):

@@ -115,7 +115,9 @@ class Field:
     def field(self, _time: float, state: np.ndarray) -> np.ndarray:
         self.evaluations += 1
         v, c = self.coordinates.split(state)
-        return self.coordinates.velocity(state, v, self.boundaries.drive(self.forces(state, v, c)))
+        drive = self.boundaries.drive(self.forces(state, v, c))
+        v = self.boundaries.steady(v, np.copysign(1.0, c)[:, None] * drive)
+        return self.coordinates.velocity(state, v, drive)
 
     def kink_distances(self, state: np.ndarray) -> np.ndarray:
         assert self.kinks is not None

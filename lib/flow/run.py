@@ -211,7 +211,8 @@ class Run(Field):
             data: list[int] = []
             if delicate:
                 forces = self.forces(state, v_look, c_look)
-                changed = changed | self.boundaries.slipped(np.sign(c_look), forces, errors)
+                # Not np.sign: the factors of tiny neurons underflow to a signed zero.
+                changed = changed | self.boundaries.slipped(np.copysign(1.0, c_look), forces, errors)
                 if self.kinks is not None:
                     data = np.flatnonzero(self.kink_distances(state) < 0).tolist()
             if changed.any() or data:
@@ -235,7 +236,7 @@ class Run(Field):
             v, c = self.split(state)
             if self.boundaries.state[pair]:
                 return self.boundaries.side(pair, v[pair[0]])
-            return self.boundaries.grip(pair, np.sign(c), self.forces(state, v, c), errors)
+            return self.boundaries.grip(pair, np.copysign(1.0, c), self.forces(state, v, c), errors)
 
         return distance
 
