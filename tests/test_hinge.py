@@ -285,3 +285,8 @@ def test_broadcast_and_roots():
     root = increasing_root(lambda x: (x**3 - targets, 3 * x**2), np.zeros(50), np.full(50, 1e4))
     assert np.allclose(root, np.cbrt(targets), rtol=1e-15)
     assert increasing_root(lambda x: (x - 2, np.ones(1)), np.zeros(1), np.ones(1)) == pytest.approx(1)
+
+
+def test_a_weight_that_has_crossed_zero_from_afar_keeps_its_digits():
+    h, a = hinge.weights(1e16, 8e80, [-2e88, -3.0], 2e-14)
+    np.testing.assert_allclose(h * a, 1.0, rtol=1e-13)

@@ -189,6 +189,10 @@ def test_coverage_of_wide_starts():
     )
 
 
+def test_no_probability_exceeds_one():
+    assert starts.coverage_probability([[1], [50], [10**6]], 1, np.arange(1, 400)).max() <= 1
+
+
 def test_a_neuron_on_a_boundary_is_inactive_up_to_rounding():
     inputs = orthonormal_inputs(4, 4, rng=np.random.default_rng(1))
     on_first = np.vstack([inputs[0], (inputs[0] + inputs[1]) / np.sqrt(2)])

@@ -96,9 +96,12 @@ def weights(
     times, h, b, norm, rate = _start(
         numbers("times", times, 0.0, ends="[)"), "times", h0, a0, norm, frequency, label
     )
-    angle, dead, _ = _angle(times, h, b, norm, rate)
+    angle, dead, trained = _angle(times, h, b, norm, rate)
     shrink, grow = np.exp(-angle), (h + b) * _sinh(h + b, angle)
-    return np.where(dead, 0.0, h * shrink + grow), (b * shrink + grow) / norm * np.asarray(label)
+    response, weight = np.where(dead, 0.0, h * shrink + grow), (b * shrink + grow) / norm
+    # The sum loses the digits of a weight that has crossed zero; the margin has kept them.
+    crossed = trained & (b < 0) & (response > 0)
+    return response, np.where(crossed, 1 / np.where(crossed, response, 1.0), weight) * np.asarray(label)
 
 
 @refuse_overflow
@@ -143,8 +146,8 @@ def time_to_margin(
 ) -> np.ndarray:
     """Return the first time at which the margin is at least ``target``, at most 1; infinite if it never is.
 
-    Target 1 gives the end of training, target 0 the death of a dying neuron.  Raises ``ValueError`` for
-    targets above 1, and as :func:`weights` does.
+    Target 1 gives the end of training, target 0 the death of a dying neuron.  As accurate as rounding the
+    initial margin leaves it.  Raises ``ValueError`` for targets above 1, and as :func:`weights` does.
 
     Example:
 

@@ -69,7 +69,7 @@ def coverage_probability(n_positive: ArrayLike, n_negative: ArrayLike, m: ArrayL
     # Log-probabilities keep the digits of small tails; terms with k = 0 or k = m vanish.
     logs = plus * np.log1p(-(2.0**-k)) + minus * np.log1p(-(2.0**-other)) + binom.logpmf(k, width, 0.5)
     sums = np.where(k < width, np.exp(logs), 0.0).sum(axis=-1)
-    return np.where(wide[..., 0] > 4000, 1.0, sums)
+    return np.where(wide[..., 0] > 4000, 1.0, np.minimum(sums, 1.0))  # no rounding above 1
 
 
 def _least_width(probability_of: Callable[[int], np.ndarray], probability: float) -> int:
