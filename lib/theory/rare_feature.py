@@ -104,8 +104,10 @@ def starvation_curve(
         logits = numbers("frequent_logit", frequent_logit, state[0] * state[2] * (1 - 1e-12), ends="[)")
         onset = float(np.sqrt(state[0] * state[2]))
 
+    if not logits.size:
+        return StarvationCurve(*[np.empty(logits.shape)] * 5)
     y = np.maximum(np.sqrt(logits), onset)
-    path, scaled = _paths(state, onset, max(y.max(initial=onset), onset * (1 + 1e-15)), frequency, ratio)
+    path, scaled = _paths(state, onset, max(y.max(), onset * (1 + 1e-15)), frequency, ratio)
     h1, h2, a = path(y)
     if start is None:
         return StarvationCurve(logits, h1, h2, a, np.full(logits.shape, np.inf))
@@ -172,6 +174,8 @@ def limit_response(frequency: ArrayLike, ratio: ArrayLike = 1.0) -> np.ndarray:
     rates, ratios = broadcast(
         frequency=numbers("frequency", frequency, 0.0, 1.0), ratio=numbers("ratio", ratio, 0.0)
     )
+    if not rates.size:
+        return np.empty(rates.shape)
     shape, rates, ratios = rates.shape, rates.ravel(), ratios.ravel()
 
     def velocity(y: float, state: np.ndarray) -> np.ndarray:

@@ -64,7 +64,7 @@ def coverage_probability(n_positive: ArrayLike, n_negative: ArrayLike, m: ArrayL
     plus, minus, wide = (part[..., None] for part in _counts(n_positive, n_negative, m, 1e100))
     # A label is missed with probability (3/4)^m: from m = 4000 on that is less than 1e-499.
     width = np.minimum(wide, 4000.0)
-    k = np.arange(1.0, max(width.max(), 2.0))
+    k = np.arange(1.0, width.max(initial=2.0))
     other = np.where(k < width, width - k, 1.0)
     # Log-probabilities keep the digits of small tails; terms with k = 0 or k = m vanish.
     logs = plus * np.log1p(-(2.0**-k)) + minus * np.log1p(-(2.0**-other)) + binom.logpmf(k, width, 0.5)
