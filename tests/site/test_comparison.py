@@ -38,6 +38,17 @@ def test_what_is_on_record_links_to_where_it_comes_from(rows):
         assert len(links) == len(cell.select("div")) or "none yet" in cell.get_text()
 
 
+def test_one_click_opens_the_provenance_of_a_record(browser, address):
+    page = browser.new_page()
+    page.goto(f"{address}/book/comparison.html")
+    assert page.locator("details.record[open]").count() == 0
+    link = page.locator("table.comparison a[href^='#record-']").first
+    anchor = link.get_attribute("href")
+    link.click()
+    page.wait_for_selector(f"details.record[open] {anchor}", timeout=5000)
+    page.close()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_on_a_phone_every_number_is_a_card_on_the_ground_of_the_page(browser, address, scheme):
     context = browser.new_context(viewport={"width": 390, "height": 900}, color_scheme=scheme)
