@@ -127,3 +127,57 @@ def test_tiny_units_that_die_do_not_stop_the_others():
     assert run.stopped == "time reached 1000" and np.isneginf(run.log_norms[-1]).any()
     losses = LOGISTIC.value(run.outputs(), labels).mean(axis=1)
     assert losses[-1] < 0.5 and (np.diff(losses) < 1e-12).all()
+
+
+@pytest.mark.parametrize("log_until", [1.1, 3.3, 7.7, 33.0, 720.0, 1234.5])
+def test_the_last_log_time_is_the_one_asked_for(log_until):
+    run = gradient_flow([[1.0]], [0.0], [1], [[1.0]], [1.0], LOGISTIC, log_until=log_until)
+    assert run.log_times[-1] == log_until and run.stopped == f"log time reached {log_until:g}"
+    assert run.at(log_times=[log_until]).log_norms[0, 0] == pytest.approx(run.log_norms[-1, 0], abs=1e-9)
+
+
+MIXED = np.array([[1.0, 0.2], [-0.5, 1.0], [0.3, -1.0], [-1.0, -0.4], [0.9, 0.8]])
+MIXED_LABELS = np.array([1.0, 1.0, -1.0, 1.0, -1.0])
+
+
+def test_what_cannot_be_separated_comes_to_rest_at_the_least_loss():
+    # One unit of slope 1 is logistic regression, whose loss is strictly convex here.
+    run = gradient_flow(
+        [[0.6, 0.8]], [-2.0], [1], MIXED, MIXED_LABELS, LOGISTIC,
+        train="first", slope=1.0, log_until=1e8,
+    )  # fmt: skip
+    pull = (expit(-MIXED_LABELS * run.outputs()[-1]) * MIXED_LABELS) @ MIXED
+    assert run.stopped == "log time reached 1e+08" and np.abs(pull).max() < 1e-9
+
+
+def test_a_datum_that_no_neuron_sees_does_not_hold_the_others_up():
+    inputs, labels = np.array([[1.0, 0.2], [0.8, -0.3], [-1.0, 0.0]]), np.array([1.0, 1.0, 1.0])
+    runs = [
+        gradient_flow(
+            [[1.0, 0.0]], [-1.0], [1], inputs[:n], labels[:n], LOGISTIC,
+            train="first", reduction="sum", log_until=1e5,
+        )
+        for n in (3, 2)
+    ]  # fmt: skip
+    assert runs[0].outputs()[-1, :2].min() == pytest.approx(1e5, rel=1e-3)
+    np.testing.assert_allclose(runs[0].outputs()[-1, :2], runs[1].outputs()[-1], rtol=1e-7)
+    assert runs[0].outputs()[-1, 2] == 0
+
+
+def test_a_network_that_sees_nothing_rests():
+    run = gradient_flow(
+        [[-1.0, 0.0]], [-2.0], [1], [[1.0, 0.0], [1.0, 0.1]], [1, -1], LOGISTIC, log_until=1e8
+    )
+    assert run.stopped == "log time reached 1e+08" and run.log_times[-1] == 1e8
+    np.testing.assert_array_equal(run.log_norms, -2.0)
+
+
+def test_forces_that_balance_but_for_faint_ones_are_named():
+    # The first two data are one, with both labels; the margin of the third grows as log t for ever.
+    run = gradient_flow(
+        [[0.6, 0.8]], [-1.0], [1], [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]], [1, -1, 1], LOGISTIC,
+        train="first", slope=1.0, log_until=1e4,
+    )  # fmt: skip
+    assert run.stopped.startswith("the forces balanced at log time") and run.log_times[-1] < 1e4
+    # w' = exp(-w) / 3 at the end.
+    assert run.outputs()[-1, 2] == pytest.approx(run.log_times[-1] - np.log(3), rel=1e-3)

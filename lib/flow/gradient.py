@@ -61,12 +61,13 @@ def gradient_flow(
     "first", with ``a`` fixed (by default then at ``signs``).  The loss is the ``reduction`` "mean" or "sum"
     over data.
 
-    The run goes to the time ``until``, or to the time of natural logarithm ``log_until``, up to 1e8 and
-    more, for losses with an exponential tail.  It ends early when the total loss is at most ``loss_below``,
-    after ``max_steps`` steps, if events accumulate, or if the integrator cannot reach its tolerance;
-    ``stopped`` says which, and what was computed is returned.  ``rtol`` bounds the local error of a step, as
-    a root mean square over the coordinates, relative to the weights of each neuron; it is at least 1e-13, and
-    counts as 1e-9 in the late phase if it is below.
+    The run goes to the time ``until``, or to the time of natural logarithm ``log_until``, up to about 1e8,
+    for losses with an exponential tail.  It ends early when the total loss is at most ``loss_below``,
+    after ``max_steps`` steps, if events accumulate, if the forces balance at a saddle at a late time, or but
+    for some too faint to be followed, or if the integrator cannot reach its tolerance; ``stopped`` says
+    which, and what was computed is returned.  Data that cannot be separated end at rest.  ``rtol`` bounds
+    the local error of a step, as a root mean square over the coordinates, relative to the weights of each
+    neuron; it is at least 1e-13, and counts as 1e-9 in the late phase if it is below.
 
     Once the forces are as small as their error, a unit that meets a boundary stays there.  A pair that leaves
     its side and returns within a quarter of a step is not seen.  Raises ``ValueError`` naming a bad argument.

@@ -5,6 +5,9 @@ of order one for ever: ``dtheta/ds = sum_i (|l'_i| / sum_k l_k) grad q_i`` with 
 of the data in it, all from logarithms, react to differences of margins within ``|grad q|^-2``, much faster
 than anything else: the equation is stiff, and Radau's method with the exact Jacobian is used.  The time is
 carried along as ``log(1 + t)``, whose speed is ``exp(-log L - log(1 + t))``.
+
+The loss of data that no neuron sees never falls, and is left out of L.  Where the forces of the others
+balance, since these cannot be separated, the network rests.
 """
 
 from __future__ import annotations
@@ -16,7 +19,8 @@ from scipy.integrate import OdeSolver, Radau
 from scipy.optimize import brentq
 from scipy.special import expit, logsumexp
 
-from lib.flow.coordinates import Referred
+from lib.flow.boundaries import HELD, ON
+from lib.flow.coordinates import _TRIAL, Referred
 from lib.flow.run import Run
 from lib.flow.trajectory import Piece, Trajectory, Weights
 from lib.losses import EXPONENTIAL, LOGISTIC, TWICE_LOGISTIC, Loss
@@ -24,6 +28,8 @@ from lib.losses import EXPONENTIAL, LOGISTIC, TWICE_LOGISTIC, Loss
 _LAST_PLAIN = 690.0  # natural logarithm of the last time that plain time is used for
 _EARLY = 0.1  # the late phase begins when the loss has fallen to this fraction of its value at zero output
 _PLAIN_STEPS = 2000  # or after this many steps
+_BALANCE = 1e-9  # the sum of forces, relative to their sizes, that counts as their error
+_FAINT = 1e-6  # a force of less than this part of all may be that of a datum whose margin grows for ever
 _NEWTON = 1e-9  # tolerance below which the implicit method's equations drown in rounding
 
 
@@ -80,11 +86,20 @@ def late_flow(run: Run, log_until: float, loss_below: float, max_steps: int) -> 
     zero = np.zeros(len(run.labels))
     fallen = _EARLY * run.share * float(run.loss.value(zero, run.labels).sum())
     stopped = run.integrate(until, max(loss_below, fallen), min(max_steps, _PLAIN_STEPS))
+    if stopped.startswith("time") and log_until <= _LAST_PLAIN:
+        run.log_times[-1], stopped = log_until, _reached(log_until)
     ended = run.log_times[-1] >= log_until or run.total_loss(run.last_state()) <= loss_below
     if ended or len(run.times) > max_steps or stopped.startswith("events"):
         return run.trajectory(stopped)
     late = LateRun(run, log_until)
-    return late.trajectory(late.integrate(np.inf, loss_below, max_steps))
+    stopped = late.integrate(np.inf, loss_below, max_steps)
+    if stopped == _reached(log_until):
+        late.log_times[-1] = log_until  # without rounding
+    return late.trajectory(stopped)
+
+
+def _reached(log_until: float) -> str:
+    return f"log time reached {log_until:.6g}"
 
 
 class LateRun(Run):
@@ -113,10 +128,15 @@ class LateRun(Run):
         self.s, self.clock = 0.0, float(np.log1p(self.times[-1]))
 
     def data_weights(self, outputs: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return ``|l'_i| / sum_k l_k`` (n,) and ``log L`` for outputs (n,)."""
-        margins = self.labels * outputs
-        total = float(logsumexp(self.log_value(margins)))
-        return np.exp(self.log_slope(margins) - total), total + float(np.log(self.share))
+        """Return ``|l'_i| / sum_k l_k`` (n,) and the logarithm of the loss, of data that are seen."""
+        margins, state = self.labels * outputs, self.boundaries.state
+        # What no neuron sees moves none: its loss, which stays for ever, would slow the clock down.
+        seen = (state == ON).any(axis=0) | (self.slope > 0)
+        total = float(logsumexp(self.log_value(margins[seen]))) if seen.any() else -np.inf
+        decides = seen | (state == HELD).any(axis=0)
+        weights = np.zeros(len(margins))
+        weights[decides] = np.exp(np.minimum(self.log_slope(margins[decides]) - total, _TRIAL))
+        return weights, total + float(np.log(self.share))
 
     def forces(self, state: np.ndarray, v: np.ndarray, c: np.ndarray) -> np.ndarray:
         return self.labels * self.data_weights(self.outputs(v, c))[0]
@@ -125,8 +145,8 @@ class LateRun(Run):
         return self.data_weights(outputs)[0] * np.expm1(np.minimum(shift, 1.0))
 
     def has_loss_below(self, threshold: float, state: np.ndarray) -> bool:
-        _, log_loss = self.data_weights(self.outputs(*self.split(state)))
-        return threshold > 0 and log_loss <= np.log(threshold)
+        log_values = self.log_value(self.labels * self.outputs(*self.split(state)))
+        return threshold > 0 and logsumexp(log_values) + np.log(self.share) <= np.log(threshold)
 
     def split(self, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return self.coordinates.split(state[..., :-1])
@@ -182,13 +202,38 @@ class LateRun(Run):
             self.field, self.s, state, until, rtol=1e-13, atol=atol, jac=self.jacobian, first_step=first_step
         )
 
+    def at_rest(self) -> str:
+        """Say why the run stops where the forces balance, and record the rest, or return nothing."""
+        state, gates = self.last_state(), self.boundaries.gates
+        weights, _ = self.data_weights(self.outputs(*self.split(state)))
+        pushes = gates * weights * self.boundaries.norms
+        sums = pushes.sum(axis=1, keepdims=True)
+        drives = np.linalg.norm(self.boundaries.drive(self.labels * weights), axis=1)
+        if (drives > _BALANCE * sums[:, 0]).any():
+            return ""
+        here = f"at log time {self.log_times[-1]:.6g}"
+        shares = (pushes / np.where(sums > 0, sums, 1.0)).max(axis=0)
+        if ((shares > 0) & (shares < _FAINT)).any():
+            return f"the forces balanced {here}, but for faint ones that will act later"
+        rates = np.linalg.eigvals(self.jacobian(self.s, state)[:-1, :-1])
+        if rates.real.max() > _FAINT * np.abs(rates).max():
+            return f"the forces balanced {here}, at a saddle"
+        rest = self.recorded[-1]
+
+        def path(_times: np.ndarray, log_times: np.ndarray) -> Weights:
+            return Weights(*(np.repeat(part[None], len(log_times), axis=0) for part in rest))
+
+        with np.errstate(over="ignore"):
+            self.record(float(np.exp(self.log_until)), self.log_until, rest, path)
+        return _reached(self.log_until)
+
     def end_of_step(self, dense: Callable, start: float, end: float, until: float) -> tuple[float, str]:
         """Return where a step from ``start`` to ``end`` is cut, and why the run stops there, if it does."""
         target = self.log_until
         if log_time(dense(end)[-1]) < target:
             return end, ""
         cut = brentq(lambda s: log_time(dense(s)[-1]) - target, start, end, xtol=1e-14 * end, rtol=1e-15)
-        return float(cut), f"log time reached {target:.6g}"
+        return float(cut), _reached(target)
 
     def advance(self, s: float, state: np.ndarray, weights: Weights, piece: Piece) -> None:
         self.s, self.clock = s, float(state[-1])

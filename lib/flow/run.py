@@ -99,13 +99,13 @@ class Run(Field):
         vanished = self.coordinates.vanished(weights.log_norms)
         self.coordinates.renew(weights)
         w, state = weights.directions, self.state_of(weights)
-        forces, errors = self.forces(state, *self.split(state)), self.errors(state)
         was_on = self.boundaries.state == ON
         for pair in pairs:
             if vanished[pair[0]]:
                 w = np.where(np.arange(len(w))[:, None] == pair[0], 0.0, w)
             else:
                 w = self.boundaries.arrive(pair, w)
+        forces, errors = self.forces(state, *self.split(state)), self.errors(state)
         sizes = np.linalg.norm(w, axis=1)
         with np.errstate(divide="ignore"):
             log_norms = weights.log_norms + (0.0 if self.balanced else np.log(sizes))
@@ -146,6 +146,8 @@ class Run(Field):
         """Follow smooth pieces from the last weights recorded on, and return why the run stops."""
         if self.s >= until:
             return f"time reached {until:.6g}"
+        if rest := self.at_rest():
+            return rest
         solver, stalled = self.solver(None, until), 0
         while True:
             with _trials():
@@ -168,6 +170,8 @@ class Run(Field):
                 return f"the loss reached {loss_below:.3g}"
             if stopped and s == end:
                 return stopped
+            if rest := self.at_rest():
+                return rest
             if len(self.times) > max_steps:
                 return f"{max_steps} steps were taken up to time {self.times[-1]:.6g}"
             if stalled > _STALL:
@@ -178,6 +182,10 @@ class Run(Field):
     def end_of_step(self, dense: Callable, start: float, end: float, until: float) -> tuple[float, str]:
         """Return where a step from ``start`` to ``end`` is cut, and why the run stops there, if it does."""
         return end, f"time reached {until:.6g}" if end >= until else ""
+
+    def at_rest(self) -> str:
+        """Say why the run stops since nothing moves any more, if it does."""
+        return ""
 
     def advance(self, s: float, state: np.ndarray, weights: Weights, piece: Piece) -> None:
         """Go to ``s``, the integrator's own time, and record the weights there."""
