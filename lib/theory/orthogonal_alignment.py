@@ -4,7 +4,7 @@ With ``S(t)`` the integral of ``|w|``, the coordinate of ``w`` along an active i
 ``S``, and stays once it has come down to zero.  So each neuron loses the inputs whose forces push it away
 in an order that is known in advance, and between two losses ``|w| + c`` and ``|w| - c`` grow and decay
 exponentially with the rate omega, where c is the component of w along the sum of its forces and omega the
-length of that sum. [boursier2022, Eq. 28-29; the closed form is ours]
+length of that sum. [boursier2022, Eq. 28; the closed form is ours]
 """
 
 from __future__ import annotations
