@@ -17,8 +17,8 @@ from lib.tensors import tensor
 Values = Callable[[torch.Tensor], torch.Tensor]
 """Maps logits (seeds, n) to one number a seed."""
 
+# One number a seed, and the gradient of their sum in each parameter.
 Gradients = tuple[torch.Tensor, list[torch.Tensor]]
-"""One number a seed, and the gradient of their sum in each parameter."""
 
 
 class MlpBatch(torch.nn.Module):
