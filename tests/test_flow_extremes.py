@@ -6,6 +6,11 @@ from scipy.integrate import solve_ivp
 from scipy.special import expit
 
 from lib.flow import gradient_flow
+from lib.flow.late import LateRun
+from lib.flow.run import Run
+from lib.flow.span import Span
+from lib.flow.stiff import StiffRun
+from lib.flow.trajectory import Weights
 from lib.losses import EXPONENTIAL, HINGE, LOGISTIC, SQUARE
 
 RNG = np.random.default_rng(0)
@@ -181,3 +186,47 @@ def test_forces_that_balance_but_for_faint_ones_are_named():
     assert run.stopped.startswith("the forces balanced at log time") and run.log_times[-1] < 1e4
     # w' = exp(-w) / 3 at the end.
     assert run.outputs()[-1, 2] == pytest.approx(run.log_times[-1] - np.log(3), rel=1e-3)
+
+
+@pytest.mark.parametrize("until", [1e5, 1e12, 1e100])
+def test_a_stiff_flow_reaches_any_time(until):
+    # Linear regression in an overdetermined case, with rates 1 and 1e4: at rest at the least squares.
+    inputs = np.array([[1.0, 0.1], [0.3, 100.0], [1.0, -80.0]])
+    labels = np.array([1.0, 2.0, -1.0])
+    run = gradient_flow(
+        [[0.6, 0.8]], [0.0], [1], inputs, labels, SQUARE, train="first", slope=1.0, until=until, rtol=1e-9
+    )
+    exact = inputs @ np.linalg.lstsq(inputs, labels)[0]
+    assert run.stopped == f"time reached {until:g}"
+    np.testing.assert_allclose(run.outputs([until])[0], exact, atol=1e-7)
+
+
+def run_to_one(train, loss):
+    """Return a run of five unbalanced units on four data up to the time 1."""
+    start = Weights(DIRECTIONS, np.full(5, -0.5), SIGNS * 1.0, np.linspace(-1.0, 0.0, 5))
+    run = Run(start, Span(CLOUD, DIRECTIONS), LABELS, loss, train, "mean", 0.2, 1e-10)
+    run.align(1.0)
+    run.integrate(1.0, 0.0, 1000)
+    return run
+
+
+@pytest.mark.parametrize("train", ["both", "first"])
+@pytest.mark.parametrize("loss", [SQUARE, LOGISTIC, EXPONENTIAL], ids=lambda loss: loss.name)
+def test_the_implicit_method_agrees_with_the_explicit_one(train, loss):
+    implicit = StiffRun(run_to_one(train, loss), 4.0)
+    implicit.integrate(4.0, 0.0, 1000)
+    explicit = run_to_one(train, loss)
+    explicit.integrate(4.0, 0.0, 1000)
+    times = np.linspace(0.0, 4.0, 17)
+    ends = [run.trajectory("").outputs(times) for run in (implicit, explicit)]
+    np.testing.assert_allclose(ends[0], ends[1], atol=1e-7)
+
+
+@pytest.mark.parametrize("train", ["both", "first"])
+@pytest.mark.parametrize("continuation", [StiffRun, LateRun])
+def test_the_jacobian_of_the_implicit_method_is_the_derivative(train, continuation):
+    run = continuation(run_to_one(train, LOGISTIC), 30.0)
+    state = run.last_state()
+    steps = 1e-6 * np.eye(len(state))
+    numeric = [(run.field(1.0, state + step) - run.field(1.0, state - step)) / 2e-6 for step in steps]
+    np.testing.assert_allclose(run.jacobian(1.0, state), np.transpose(numeric), atol=1e-8)

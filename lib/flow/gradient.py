@@ -14,7 +14,9 @@ finds their ends:
    the state is cut there, `lib.flow.boundaries` chooses what the unit does on its boundary (cross, stay at
    zero, slide), and the integrator starts anew.  Kinks of the hinge loss are treated alike
    (`lib.flow.kinks`).
-4. *Late phase.*  Towards ``log_until`` the loss is integrated out of time, ``ds = L dt``, by an implicit
+4. *Stiff phase.*  When thousands of steps are taken and left, an implicit method takes over
+   (`lib.flow.stiff`).
+5. *Late phase.*  Towards ``log_until`` the loss is integrated out of time, ``ds = L dt``, by an implicit
    method (`lib.flow.late`): at the end of a classification, s is of order one for ever.
 """
 
@@ -27,6 +29,7 @@ from lib.arguments import choice, number, numbers, whole
 from lib.flow.late import has_tail, late_flow
 from lib.flow.run import Run
 from lib.flow.span import Span
+from lib.flow.stiff import plain_flow
 from lib.flow.trajectory import Trajectory, Weights, checked_start
 from lib.losses import Loss
 
@@ -67,7 +70,7 @@ def gradient_flow(
     for some too faint to be followed, or if the integrator cannot reach its tolerance; ``stopped`` says
     which, and what was computed is returned.  Data that cannot be separated end at rest.  ``rtol`` bounds
     the local error of a step, as a root mean square over the coordinates, relative to the weights of each
-    neuron; it is at least 1e-13, and counts as 1e-9 in the late phase if it is below.
+    neuron; it is at least 1e-13, and counts as 1e-9 in late or stiff phases if it is below.
 
     Once the forces are as small as their error, a unit that meets a boundary stays there.  A pair that leaves
     its side and returns within a quarter of a step is not seen.  Raises ``ValueError`` naming a bad argument.
@@ -102,8 +105,7 @@ def gradient_flow(
     _check_loss(run)
     if until is not None:
         until = number("until", until, 0)
-        run.align(until)
-        return run.trajectory(run.integrate(until, loss_below, max_steps))
+        return plain_flow(run, until, loss_below, max_steps)
     if not has_tail(loss):
         raise ValueError(
             f"log_until needs a loss with an exponential tail, not the {loss.name} loss; use until"

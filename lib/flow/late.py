@@ -15,22 +15,19 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.integrate import OdeSolver, Radau
 from scipy.optimize import brentq
 from scipy.special import expit, logsumexp
 
 from lib.flow.boundaries import HELD, ON
-from lib.flow.coordinates import _TRIAL, Referred
+from lib.flow.coordinates import _TRIAL
 from lib.flow.run import Run
+from lib.flow.stiff import StiffRun
 from lib.flow.trajectory import Piece, Trajectory, Weights
 from lib.losses import EXPONENTIAL, LOGISTIC, TWICE_LOGISTIC, Loss
 
 _LAST_PLAIN = 690.0  # natural logarithm of the last time that plain time is used for
 _EARLY = 0.1  # the late phase begins when the loss has fallen to this fraction of its value at zero output
 _PLAIN_STEPS = 2000  # or after this many steps
-_BALANCE = 1e-9  # the sum of forces, relative to their sizes, that counts as their error
-_FAINT = 1e-6  # a force of less than this part of all may be that of a datum whose margin grows for ever
-_NEWTON = 1e-9  # tolerance below which the implicit method's equations drown in rounding
 
 
 def log_logistic(margins: np.ndarray) -> np.ndarray:
@@ -102,7 +99,7 @@ def _reached(log_until: float) -> str:
     return f"log time reached {log_until:.6g}"
 
 
-class LateRun(Run):
+class LateRun(StiffRun):
     """The continuation of a run in rescaled time; a state is that of the weights, then ``log(1 + t)``.
 
     Example:
@@ -119,11 +116,8 @@ class LateRun(Run):
     """
 
     def __init__(self, run: Run, log_until: float) -> None:
-        vars(self).update(vars(run))
+        super().__init__(run, np.inf)
         self.log_until = log_until
-        self.referred = Referred(self.recorded[-1], trains_outputs=self.trains_outputs)
-        self.coordinates, self.balanced = self.referred, False
-        self.rtol = max(self.rtol, _NEWTON)
         self.log_value, self.log_slope, self.log_slope_rate = _LOGARITHMS[self.loss.name]
         self.s, self.clock = 0.0, float(np.log1p(self.times[-1]))
 
@@ -157,8 +151,8 @@ class LateRun(Run):
     def outgrown(self, state: np.ndarray) -> bool:
         return self.coordinates.outgrown(state[:-1])
 
-    def gradients(self, state: np.ndarray) -> np.ndarray:
-        return self.referred.gradients(state[:-1], self.boundaries.gates, self.inputs)
+    def of_weights(self, state: np.ndarray) -> np.ndarray:
+        return state[..., :-1]
 
     def state_of(self, weights: Weights) -> np.ndarray:
         return np.append(self.coordinates.pack(weights), self.clock)
@@ -170,62 +164,31 @@ class LateRun(Run):
         velocity = self.coordinates.velocity(state[:-1], v, self.boundaries.drive(self.labels * weights))
         return np.append(velocity, np.exp(np.minimum(-log_loss - state[-1], 300.0)))
 
+    def force_rates(self, outputs: np.ndarray) -> np.ndarray:
+        weights, _ = self.data_weights(outputs)
+        in_margins = np.outer(weights, weights) + np.diag(
+            weights * self.log_slope_rate(self.labels * outputs)
+        )
+        return self.labels[:, None] * in_margins * self.labels
+
     def jacobian(self, _s: float, state: np.ndarray) -> np.ndarray:
-        """Return the derivatives of `field`: by the data's weights, by the state, and of the clock."""
-        outputs = self.outputs(*self.split(state))
-        weights, log_loss = self.data_weights(outputs)
-        rates = np.outer(weights, weights) + np.diag(weights * self.log_slope_rate(self.labels * outputs))
-        margins = self.labels[:, None] * self.gradients(state)
-        block = self.velocities(state).T @ rates @ margins
-        block += self.referred.coupling(self.boundaries.drive(self.labels * weights))
+        """Return the derivatives of `field`: those of the weights, then the clock's."""
+        weights, log_loss = self.data_weights(self.outputs(*self.split(state)))
         speed = np.exp(np.minimum(-log_loss - state[-1], 300.0))
         # d log L / d margin = -|l'_i| / sum l.
-        return np.block(
-            [[block, np.zeros((len(block), 1))], [speed * (weights @ margins)[None], np.full((1, 1), -speed)]]
-        )
+        by_weights = speed * ((weights * self.labels) @ self.gradients(state))
+        block = self.rates(state)
+        return np.block([[block, np.zeros((len(block), 1))], [by_weights[None], np.full((1, 1), -speed)]])
 
-    def velocities(self, state: np.ndarray) -> np.ndarray:
-        """Return what each datum of weight one adds to the velocity, (n, size)."""
-        v, _ = self.split(state)
-        return np.array(
-            [
-                self.coordinates.velocity(state[:-1], v, self.boundaries.drive(force))
-                for force in np.diag(self.labels)
-            ]
-        )
+    def tolerances(self, state: np.ndarray) -> np.ndarray:
+        return np.append(np.full(len(state) - 1, self.rtol), self.rtol * max(1.0, self.log_until))
 
-    def solver(self, first_step: float | None, until: float) -> OdeSolver:
-        self.coordinates.renew(self.recorded[-1])
-        state = self.last_state()
-        atol = np.append(np.full(len(state) - 1, self.rtol), self.rtol * max(1.0, self.log_until))
-        return Radau(
-            self.field, self.s, state, until, rtol=1e-13, atol=atol, jac=self.jacobian, first_step=first_step
-        )
+    def faint(self, here: str) -> str:
+        return f"the forces balanced {here}, but for faint ones that will act later"
 
-    def at_rest(self) -> str:
-        """Say why the run stops where the forces balance, and record the rest, or return nothing."""
-        state, gates = self.last_state(), self.boundaries.gates
-        weights, _ = self.data_weights(self.outputs(*self.split(state)))
-        pushes = gates * weights * self.boundaries.norms
-        sums = pushes.sum(axis=1, keepdims=True)
-        drives = np.linalg.norm(self.boundaries.drive(self.labels * weights), axis=1)
-        if (drives > _BALANCE * sums[:, 0]).any():
-            return ""
-        here = f"at log time {self.log_times[-1]:.6g}"
-        shares = (pushes / np.where(sums > 0, sums, 1.0)).max(axis=0)
-        if ((shares > 0) & (shares < _FAINT)).any():
-            return f"the forces balanced {here}, but for faint ones that will act later"
-        rates = np.linalg.eigvals(self.jacobian(self.s, state)[:-1, :-1])
-        if rates.real.max() > _FAINT * np.abs(rates).max():
-            return f"the forces balanced {here}, at a saddle"
-        rest = self.recorded[-1]
-
-        def path(_times: np.ndarray, log_times: np.ndarray) -> Weights:
-            return Weights(*(np.repeat(part[None], len(log_times), axis=0) for part in rest))
-
+    def end(self) -> tuple[float, float, str]:
         with np.errstate(over="ignore"):
-            self.record(float(np.exp(self.log_until)), self.log_until, rest, path)
-        return _reached(self.log_until)
+            return float(np.exp(self.log_until)), self.log_until, _reached(self.log_until)
 
     def end_of_step(self, dense: Callable, start: float, end: float, until: float) -> tuple[float, str]:
         """Return where a step from ``start`` to ``end`` is cut, and why the run stops there, if it does."""

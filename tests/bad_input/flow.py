@@ -301,6 +301,7 @@ MACHINERY = (
     "late.late_flow",
     "late.log_logistic",
     "late.log_time",
+    "stiff.plain_flow",
     "stages.advance",
     "stages.crossing_times",
     "stages.halves",
