@@ -20,6 +20,7 @@ from lib.flow.boundaries import Boundaries
 from lib.flow.trajectory import Event, Piece, Weights
 
 _TIMES = 64  # times recorded during a balanced early phase
+_OVER = 0.1  # natural logarithm of the factor by which the outputs may pass the ceiling
 _LONG_AGO = 1e4  # natural logarithm of the ratio of two times of one stage, at most
 
 
@@ -62,11 +63,14 @@ def balanced_phase(
     def excess(times: np.ndarray) -> np.ndarray:
         return log_output_bound(path(times, times), inputs) - ceiling
 
-    grid = np.linspace(0, until, 1001)
-    above = np.flatnonzero(excess(grid) >= 0)
-    end = until
-    if above.size:
-        end = brentq(lambda t: excess(np.array([t]))[0], grid[above[0] - 1], grid[above[0]])
+    low, end = 0.0, until
+    over = excess(np.array([until]))[0]
+    # Log-norms are convex in time, since <D_j, direction> never falls; so the ceiling is passed once.
+    while over > _OVER:
+        grid = np.linspace(low, end, _TIMES + 1)
+        values = excess(grid)
+        above = max(int(np.argmax(values >= 0)), 1)
+        low, end, over = grid[above - 1], grid[above], values[above]
     times = np.linspace(0, end, _TIMES + 1)[1:]
     weights = path(times, times)
     steps: list[tuple[float, Weights, Piece]] = [

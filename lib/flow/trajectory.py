@@ -126,16 +126,21 @@ class Trajectory:
 def network(directions: ArrayLike, log_norms: ArrayLike, signs: ArrayLike, slope: float = 0.0) -> TwoLayer:
     """Return the balanced network of directions (..., m, d), log-norms (..., m) and output signs (m,).
 
-    Raises ``ValueError`` for directions that are not finite, or norms that overflow.
+    A neuron of log-norm -inf is zero.  Raises ``ValueError`` naming the bad argument, among them norms that
+    overflow.
 
     Example:
 
     >>> network([[0.6, 0.8]], [np.log(2)], [-1]).a
     array([-2.])
     """
-    norms = np.exp(numbers("log_norms", np.maximum(log_norms, -1e4), high=709.0, ends="(]"))
-    v = numbers("directions", directions)
-    return TwoLayer(norms[..., None] * v, np.asarray(signs) * norms, slope)
+    v, rho = numbers("directions", directions), numbers("log_norms", log_norms, high=709.0, ends="[]")
+    if v.ndim < 2 or v.shape[:-1] != rho.shape:
+        raise ValueError(
+            f"directions has shape {v.shape}, log_norms {rho.shape}; allowed: (..., m, d) and (..., m)"
+        )
+    norms = np.exp(rho)
+    return TwoLayer(norms[..., None] * v, arguments.signs("signs", signs, rho.shape[-1:]) * norms, slope)
 
 
 def checked_start(
@@ -168,7 +173,8 @@ def checked_start(
             "add its logarithm to log_norms"
         )
     rho, y = array("log_norms", log_norms, v.shape[:-1]), array("labels", labels, x.shape[:1])
-    s = arguments.signs("signs", signs, v.shape[:-1] if np.ndim(signs) > 1 else v.shape[-2:-1])
+    s = numbers("signs", signs)
+    s = arguments.signs("signs", s, v.shape[:-1] if s.ndim > 1 else v.shape[-2:-1])
     choice("reduction", reduction, ("mean", "sum"))
     if (zero := np.flatnonzero(~x.any(axis=1))).size:
         raise ValueError(f"inputs holds a zero vector at row {zero[0]}; no neuron sees it, leave it out")

@@ -77,7 +77,7 @@ BAD_START = {
     | holding(DIRECTIONS, NOT_FINITE | st.floats(2, 9))
     | st.sampled_from([DIRECTIONS[0], DIRECTIONS[:0], DIRECTIONS[:, :1]]),
     "log_norms": vectors(LOG_NORMS),
-    "signs": holding(SIGNS, NOT_SIGNS) | misshapen(SIGNS),
+    "signs": NOT_NUMBERS | holding(SIGNS, NOT_SIGNS) | misshapen(SIGNS),
     "inputs": rows(INPUTS) | WIDER,
     "labels": vectors(LABELS),
     "reduction": WORDS,
@@ -166,7 +166,10 @@ CASES = [
         {"directions": DIRECTIONS, "log_norms": LOG_NORMS, "signs": SIGNS, "slope": 0.5},
         {
             "directions": NOT_NUMBERS | holding(DIRECTIONS, NOT_FINITE),
-            "log_norms": holding(LOG_NORMS, st.sampled_from([np.nan, np.inf, 1e3])),
+            "log_norms": NOT_NUMBERS
+            | holding(LOG_NORMS, st.sampled_from([np.nan, np.inf, 1e3]))
+            | misshapen(LOG_NORMS),
+            "signs": NOT_NUMBERS | holding(SIGNS, NOT_SIGNS) | misshapen(SIGNS),
             "slope": SLOPES,
         },
     ),
