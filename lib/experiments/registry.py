@@ -169,7 +169,7 @@ def find(name: str) -> Experiment:
     """
     if isinstance(name, str):
         if name not in REGISTRY:
-            _import(module for module in _modules() if name.startswith(f"{module}-"))
+            _import(module for module in _modules() if name.startswith(f"{module.partition('_')[0]}-"))
         if name in REGISTRY:
             return REGISTRY[name]
     nearest = difflib.get_close_matches(str(name), load(), n=3, cutoff=0.0)
@@ -189,7 +189,7 @@ def load() -> dict[str, Experiment]:
 
 
 def _modules() -> list[str]:
-    """The modules of this package that register experiments; those of a paper are in one that has its key."""
+    """The modules of this package that register experiments; their names begin with the key of the paper."""
     found = pkgutil.iter_modules(importlib.import_module(PACKAGE).__path__)
     return [module.name for module in found if module.name not in CARRIERS]
 
