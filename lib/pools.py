@@ -14,7 +14,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import joblib
@@ -63,7 +62,9 @@ class Pool:
             with _ray(address, workers or cores) as pool:
                 yield pool
         elif backend == "loky":
-            yield Pool(backend, {"backend": "loky", "inner_max_num_threads": threads}, workers or cores)
+            watch = {"initializer": _end_with, "initargs": (os.getpid(),)}
+            loky = {"backend": "loky", "inner_max_num_threads": threads, **watch}
+            yield Pool(backend, loky, workers or cores)
         else:
             yield Pool(backend, {"backend": "sequential"}, 1)
 
@@ -71,7 +72,6 @@ class Pool:
         """Run numbered jobs, at most ``together`` at a time; yield number and result as they return."""
         # joblib takes one worker to mean this process; with two, of which one gets work, a crash stays apart.
         processes = max(2, self.workers) if self.backend == "loky" else self.workers
-        parent = os.getpid() if self.backend == "loky" else None
         # Ray's backend cannot hand over results as they arrive: there jobs go in rounds.
         if self.backend == "ray":
             numbers = list(jobs)
@@ -79,23 +79,20 @@ class Pool:
                 some = numbers[first : first + together]
                 with joblib.parallel_config(**self.joblib_backend):
                     yield from joblib.Parallel(n_jobs=processes, batch_size=1)(
-                        joblib.delayed(_numbered)(number, jobs[number], parent) for number in some
+                        joblib.delayed(_numbered)(number, jobs[number]) for number in some
                     )
             return
         with joblib.parallel_config(**self.joblib_backend):
             parallel = joblib.Parallel(
                 n_jobs=processes, batch_size=1, pre_dispatch=together, return_as="generator_unordered"
             )
-        yield from parallel(joblib.delayed(_numbered)(number, job, parent) for number, job in jobs.items())
+        yield from parallel(joblib.delayed(_numbered)(number, job) for number, job in jobs.items())
 
 
-def _numbered(number: int, job: Job, parent: int | None) -> tuple[int, dict]:
-    if parent is not None:
-        _end_with(parent)
+def _numbered(number: int, job: Job) -> tuple[int, dict]:
     return number, run_job(job)
 
 
-@cache
 def _end_with(parent: int) -> None:
     """Let this worker end when its parent has, in the middle of a job too: nobody would take the result."""
 

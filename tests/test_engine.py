@@ -51,10 +51,11 @@ def counting(tmp_path, *arguments):
     return here(tmp_path, "run", "counting", "--backend", "sequential", *arguments)
 
 
-def started(tmp_path, *arguments):
+def started(tmp_path, *arguments, **options):
     """The command in a process of its own."""
     command = [*COMMAND, *places(tmp_path), *arguments]
-    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    return subprocess.Popen(command, cwd=ROOT, **pipes, **options)
 
 
 def newest(tmp_path, variant="full"):
@@ -85,6 +86,11 @@ def is_running(process):
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
         return False
+
+
+def children(process):
+    """The numbers of the processes that a process has started: workers, busy or not, and what serves them."""
+    return [int(one) for one in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
 
 
 # What is run, and what is not run again
@@ -195,11 +201,12 @@ def test_a_worker_with_other_code_refuses():
 def test_a_killed_run_goes_on_where_it_was(tmp_path):
     process = started(tmp_path, "--variant", "slow", "--seeds", "6", "--workers", "2")
     until(lambda: len(in_journal(tmp_path)) >= 2)
+    started_by_it = children(process)
     process.send_signal(signal.SIGKILL)
     process.communicate()
     kept = in_journal(tmp_path)
-    workers = {number for seed in range(6) for number in calls(seed)}
-    until(lambda: not any(map(is_running, workers)))
+    assert {number for seed in range(6) for number in calls(seed)} <= set(started_by_it)
+    until(lambda: not any(map(is_running, started_by_it)))
     assert 2 <= len(kept) < 6 and not list(tmp_path.glob("records/**/*.json"))
     before = {seed: len(calls(seed)) for seed in kept}
     assert counting(tmp_path, "--variant", "slow", "--seeds", "6") == 0
@@ -209,13 +216,27 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path):
     assert sorted(seed for run in record.runs for seed in run["seeds"]) == list(range(6))
 
 
-def test_an_interrupted_run_keeps_what_had_finished(tmp_path):
-    process = started(tmp_path, "--variant", "slow", "--backend", "sequential")
+@pytest.mark.parametrize("backend", ["sequential", "loky"])
+@pytest.mark.parametrize("number, status", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_run_keeps_what_had_finished(tmp_path, backend, number, status):
+    workers = ("--workers", "2") if backend == "loky" else ()
+    process = started(tmp_path, "--variant", "slow", "--seeds", "8", "--backend", backend, *workers)
     until(lambda: in_journal(tmp_path))
-    process.send_signal(signal.SIGINT)
+    started_by_it = children(process)
+    process.send_signal(number)
     output, _ = process.communicate(timeout=30)
-    assert process.returncode == 130 and "the same command goes on from there" in output
-    assert in_journal(tmp_path)
+    assert process.returncode == status and "the same command goes on from there" in output
+    assert in_journal(tmp_path) and len(started_by_it) >= len(workers)
+    until(lambda: not any(map(is_running, started_by_it)), seconds=5)
+
+
+def test_a_run_that_ignores_ctrl_c_as_in_the_background_of_a_script_still_ends_when_asked_to(tmp_path):
+    ignoring = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)}
+    process = started(tmp_path, "--variant", "slow", "--backend", "sequential", **ignoring)
+    until(lambda: in_journal(tmp_path))
+    process.send_signal(signal.SIGTERM)
+    output, _ = process.communicate(timeout=30)
+    assert process.returncode == 143 and "the same command goes on from there" in output
 
 
 def test_a_damaged_file_of_the_journal_is_named_and_computed_again(tmp_path, capsys):

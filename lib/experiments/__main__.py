@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import FrameType
 
 import numpy as np
 
@@ -56,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status.
 
     The status is 0 when all wanted seeds are on record, 1 when some failed or a record is missing, 2 for
-    arguments that cannot be, 130 when it was interrupted.
+    arguments that cannot be, 130 when it was interrupted, 143 when it was asked to terminate.
 
     Example:
 
@@ -64,11 +68,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     2
     """
     options = _parser().parse_args(arguments)
+    came = [signal.SIGINT]
     try:
-        for module in options.module:
-            importlib.import_module(module)
-        act = {"list": _list, "status": _status, "show": _show, "run": _run}[options.command]
-        return act(options)
+        with _termination_interrupts(came):
+            for module in options.module:
+                importlib.import_module(module)
+            act = {"list": _list, "status": _status, "show": _show, "run": _run}[options.command]
+            return act(options)
     except (ValueError, ImportError, OSError) as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 2
@@ -79,7 +85,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(
             "\ninterrupted; what had finished is kept, the same command goes on from there", file=sys.stderr
         )
-        return 130
+        return 128 + came[-1]
+
+
+@contextlib.contextmanager
+def _termination_interrupts(came: list[signal.Signals]) -> Iterator[None]:
+    """Let SIGTERM do what Ctrl-C does at that moment, and add it to the signals that ``came``."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        came.append(signal.SIGTERM)
+        handle = signal.getsignal(signal.SIGINT)
+        # Shells let commands in the background ignore Ctrl-C, but not SIGTERM.
+        (handle if callable(handle) else signal.default_int_handler)(number, frame)
+
+    if threading.current_thread() is not threading.main_thread():  # only that one may change handlers
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _variants(experiment: Experiment, options: argparse.Namespace) -> list[str]:
