@@ -1,0 +1,259 @@
+"""Brightness that reveals the class, and what a network then learns of the shape [combes2018, Table 2]."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+import torch
+from sklearn.metrics import roc_auc_score
+from torch import nn
+
+from lib.arguments import choice, number, numbers, whole
+from lib.datasets import digits_pair
+from lib.experiments.registry import Experiment, register
+from lib.images import cats_and_dogs
+from lib.mnist import mnist_pair
+from lib.objectives import cross_entropy
+from lib.optimisers import Adam
+from lib.training import Training, train
+
+DARK, BRIGHT, MIDDLE = 0, 128, 64  # where the 128 levels begin to which the light reduces the 256
+PART = 500  # images that a network sees at once, so that large sets fit into memory
+VGG16 = ((64,) * 2, (128,) * 2, (256,) * 3, (512,) * 3, (512,) * 3)
+
+
+@dataclass(frozen=True)
+class LightEffect:
+    """Images, network and training of the experiment; the defaults are the paper's where it says them.
+
+    ``images`` are the reader's "cats-dogs", scaled to a square of ``side`` pixels, or two digits, drawn by
+    each seed, of MNIST's "train" or "test" split or of scikit-learn's "digits".  ``per_class`` images of each
+    class are used, as many as there are of the rarer one if ``None``, and of these the share ``test_share``
+    to test.  A network is trained for each of ``lit``, the share of the training images that have the light.
+    It has ``blocks`` of convolutions by 3 x 3 with so many channels, each block followed by a maximum over
+    2 x 2, and ``dense`` hidden layers; Adam trains it with ``step`` and ``betas`` on batches of ``batch``
+    images for ``epochs``.  The paper does not say side, share, batch and epochs.  Raises ``ValueError``
+    naming a field with a forbidden value.
+
+    Example:
+
+    >>> LightEffect(images="digits", blocks=((8,), (16,)), dense=(64,)).betas
+    (0.9, 0.99)
+    """
+
+    images: str = "cats-dogs"
+    side: int = 64
+    per_class: int | None = None
+    test_share: float = 0.2
+    lit: tuple[float, ...] = (1.0, 0.0)
+    blocks: tuple[tuple[int, ...], ...] = VGG16
+    dense: tuple[int, ...] = (4096, 4096)
+    step: float = 1e-4
+    betas: tuple[float, float] = (0.9, 0.99)
+    batch: int = 32
+    epochs: int = 20
+
+    def __post_init__(self) -> None:
+        choice("images", self.images, ("cats-dogs", "train", "test", "digits"))
+        for name in ("side", "batch", "epochs"):
+            whole(name, getattr(self, name), 1)
+        if self.per_class is not None:
+            whole("per_class", self.per_class, 2)
+        number("test_share", self.test_share, 0, 1)
+        numbers("lit", self.lit, low=0, high=1, ends="[]")
+        for name, widths in (("dense", self.dense), *(("blocks", block) for block in self.blocks)):
+            if not widths and name == "blocks":
+                raise ValueError(f"blocks is {self.blocks!r}, allowed: at least one width in each")
+            for width in widths:
+                whole(name, width, 1)
+        Adam(self.step, betas=self.betas)
+
+
+class _Vgg(nn.Module):
+    """A network like VGG, of one seed: inputs (n, pixels), levels from 0 to 1, to logits (1, n)."""
+
+    def __init__(self, config: LightEffect, shape: tuple[int, ...], generator: torch.Generator) -> None:
+        super().__init__()
+        channels, *sides = shape
+        layers: list[nn.Module] = [nn.Unflatten(1, shape)]
+        for block in config.blocks:
+            for before, after in pairwise((channels, *block)):
+                layers += [nn.Conv2d(before, after, 3, padding=1), nn.ReLU()]
+            layers.append(nn.MaxPool2d(2))
+            channels, sides = block[-1], [side // 2 for side in sides]
+            if 0 in sides:
+                raise ValueError(
+                    f"blocks has {len(config.blocks)}, too many for images of {shape[1:]} pixels"
+                )
+        layers.append(nn.Flatten())
+        widths = (channels * sides[0] * sides[1], *config.dense, 1)
+        for before, after in pairwise(widths):
+            layers += [nn.Linear(before, after), nn.ReLU()]
+        self.layers = nn.Sequential(*layers[:-1])
+        for weight in self.parameters():
+            if weight.ndim == 1:
+                nn.init.zeros_(weight)
+            else:
+                nn.init.kaiming_normal_(weight, nonlinearity="relu", generator=generator)
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        """Return the logits."""
+        levels = inputs.reshape(-1, inputs.shape[-1]) - 0.5
+        return torch.cat([self.layers(part) for part in levels.split(PART)]).T
+
+
+@dataclass(frozen=True)
+class _Images:
+    """Levels (n, pixels), bytes, labels +1 and -1 (n,), the shape of an image, and what they show."""
+
+    levels: np.ndarray
+    labels: np.ndarray
+    shape: tuple[int, ...]
+    names: tuple[str, str]
+
+
+def _read(config: LightEffect, rng: np.random.Generator) -> _Images:
+    """As many images of each class, the classes in turn."""
+    if config.images == "cats-dogs":
+        files, names = cats_and_dogs(), ("dog", "cat")
+        chosen, labels = _balanced(files.labels[:, 0], config.per_class, rng)
+        squares = files.pixels(chosen, side=config.side)
+        levels, shape = squares.transpose(0, 3, 1, 2).reshape(len(labels), -1), (3, config.side, config.side)
+    else:
+        positive, negative = (int(digit) for digit in rng.permutation(10)[:2])
+        read = digits_pair if config.images == "digits" else partial(mnist_pair, split=config.images)
+        inputs, labels = read(positive, negative, centred=False)
+        chosen, labels = _balanced(labels, config.per_class, rng)
+        levels, side = np.round(255 * inputs[chosen]).astype(np.uint8), round(inputs.shape[1] ** 0.5)
+        shape, names = (1, side, side), (str(positive), str(negative))
+    return _Images(levels, labels, shape, names)
+
+
+def _balanced(
+    labels: np.ndarray, per_class: int | None, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """The places of as many images of each class, the classes in turn, and their labels."""
+    places = [rng.permutation(np.flatnonzero(labels == sign)) for sign in (1, -1)]
+    most = min(map(len, places))
+    if per_class is not None and per_class > most:
+        raise ValueError(f"per_class is {per_class}, allowed: up to {most}, the images of the rarer class")
+    chosen = np.column_stack([place[: per_class or most] for place in places]).ravel()
+    return chosen, labels[chosen]
+
+
+def _with_light(levels: np.ndarray, begins: np.ndarray) -> torch.Tensor:
+    """Images whose levels are reduced to 128, from ``begins`` on, as numbers from 0 to 1; NaN leaves one."""
+    begins = begins.astype(np.float32)[:, None]
+    reduced = begins + levels * np.float32(127 / 255)
+    return torch.from_numpy(np.where(np.isnan(begins), levels, reduced) / np.float32(255))
+
+
+def _one(config: LightEffect, seed: int, device: str) -> dict:
+    """The metrics of one seed."""
+    rng = np.random.default_rng(seed)
+    images = _read(config, rng)
+    own = np.where(images.labels > 0, BRIGHT, DARK).astype(float)
+    lights = {
+        "modified": own,
+        "real": own + np.nan,
+        "swapped": BRIGHT + DARK - own,
+        "neutral": 0 * own + MIDDLE,
+    }
+    tested = 2 * round(config.test_share * len(own) / 2)
+    if not 0 < tested < len(own):
+        raise ValueError(
+            f"test_share is {config.test_share}, which leaves none of {len(own)} images on one side"
+        )
+    labels = torch.tensor(images.labels, dtype=torch.float32, device=device)
+    tests = [
+        (_with_light(images.levels[:tested], begins[:tested]).to(device), labels[:tested])
+        for begins in lights.values()
+    ]
+    start = _Vgg(config, images.shape, torch.Generator().manual_seed(seed)).to(device)
+    draws = rng.random(len(own) - tested)
+    metrics: dict = {"classes": list(images.names), "examples": [len(own) - tested, tested]}
+    for share in config.lit:
+        begins = np.where(draws < share, own[tested:], np.nan)
+        inputs = _with_light(images.levels[tested:], begins).to(device)
+        run = _trained(config, seed, start, [(inputs, labels[tested:]), *tests])
+        with torch.no_grad():
+            logits = run.network(tests[list(lights).index("real")][0])[0].double().cpu().numpy()
+        accuracies = np.transpose(run.recorded).round(4).tolist()
+        curves = dict(zip(("training", *lights), accuracies, strict=True))
+        metrics[f"lit_{100 * share:g}"] = {
+            **{name: curve[-1] for name, curve in curves.items()},
+            "called_bright": float((logits > 0).mean()),
+            "area_under_curve": float(roc_auc_score(images.labels[:tested], logits)),
+            "curves": curves,
+        }
+    return metrics
+
+
+def _trained(
+    config: LightEffect, seed: int, start: _Vgg, sets: Sequence[tuple[torch.Tensor, torch.Tensor]]
+) -> Training:
+    """Train on the first of the sets of images and labels; record the accuracy on each after every epoch."""
+    inputs, labels = sets[0]
+    passes = -(-len(labels) // config.batch)
+    return train(
+        start,
+        inputs,
+        labels,
+        objective=cross_entropy,
+        optimiser=Adam(config.step, betas=config.betas),
+        steps=config.epochs * passes,
+        batch_size=config.batch,
+        generators=[torch.Generator().manual_seed(seed)],
+        record=lambda network: [float((y * network(x)[0] > 0).double().mean()) for x, y in sets],
+        record_at=range(0, config.epochs * passes + 1, passes),
+    )
+
+
+def run_light_effect(config: LightEffect, seeds: Sequence[int], device: str = "cpu") -> list[dict]:
+    """Train on images one class of which is bright and the other dark, and return each seed's metrics.
+
+    A bright image has its levels reduced to 128 to 255, a dark one to 0 to 127.  For each share of training
+    images that have this light, ``lit_100`` say, from the same start, these are the accuracies on the
+    ``training`` images and on those kept to test: ``modified`` as the bright and dark ones, ``real``, as they
+    are, ``swapped``, with the light of the other class, and ``neutral``, with levels 64 to 191 for both; at
+    the end, and as ``curves`` after each epoch from 0 on.  ``called_bright`` is the share of real images
+    taken for the bright class, and ``area_under_curve`` the chance that the logit of a real image of the
+    bright class exceeds that of the other, which tells what is learnt of the shape whatever the threshold.
+    ``classes`` are the bright and the dark one, ``examples`` the numbers of images to train and to test, as
+    many of each class.  Cats and dogs are read as :func:`lib.images.cats_and_dogs` reads them, MNIST as
+    :func:`lib.mnist.mnist` does.  Raises ``ValueError`` for seeds that are no whole numbers from 0 on, or
+    another device than "cpu" and "cuda", and ``FileNotFoundError`` that says what is expected where images
+    are missing.
+
+    Example:
+
+    >>> config = LightEffect(images="digits", blocks=((8,), (16,)), dense=(64,), step=3e-3, epochs=5)
+    >>> [metrics] = run_light_effect(config, [0])
+    >>> [metrics["lit_100"][name] for name in ("training", "modified", "swapped")]
+    [1.0, 1.0, 0.0]
+    """
+    choice("device", device, ("cpu", "cuda"))
+    return [_one(config, whole("seeds", seed), device) for seed in seeds]
+
+
+_SHARES = (1.0, 0.9, 0.0)
+register(
+    Experiment(
+        "combes2018-table-2",
+        "Cats and dogs, one class darkened, the other brightened: what is learnt beside the brightness",
+        full=LightEffect(),
+        quick=LightEffect(
+            images="digits", lit=_SHARES, blocks=((8,), (16,)), dense=(64,), step=2e-3, epochs=6
+        ),
+        run=run_light_effect,
+        variants={
+            "test-split": LightEffect(
+                images="test", lit=_SHARES, blocks=((8, 8), (16, 16), (32, 32)), dense=(128, 128), epochs=8
+            ),
+        },
+    )
+)
