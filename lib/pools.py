@@ -49,8 +49,8 @@ class Pool:
     ) -> Iterator[Pool]:
         """Workers inside the ``with`` block: of the cluster at ``address``, else on this machine.
 
-        Raises ``ValueError`` for an unknown backend and numbers below one, ``ImportError`` when the backend
-        is not installed, and ``OSError`` when no cluster answers.
+        Raises ``ValueError`` for an unknown backend and numbers below one, ``ImportError`` that says what to
+        install when the backend is not, and ``OSError`` when no cluster answers.
         """
         choice("backend", backend, BACKENDS)
         workers = workers if workers is None else whole("workers", workers, 1)
@@ -151,9 +151,22 @@ def _alone(job: Job, pool: Pool) -> dict:
 
 
 @contextlib.contextmanager
+def _installed(backend: str, extra: str) -> Iterator[None]:
+    """Say what to install when an import inside the ``with`` block fails."""
+    try:
+        yield
+    except ImportError as error:
+        raise ImportError(
+            f"backend is {backend!r}, which cannot be imported: {error}; in the book's repository, "
+            f"pip install -e '.[{extra}]' installs it; backend loky needs nothing more"
+        ) from error
+
+
+@contextlib.contextmanager
 def _dask(address: str | None, workers: int) -> Iterator[Pool]:
-    from dask.distributed import Client
-    from joblib._dask import DaskDistributedBackend
+    with _installed("dask", "cluster"):
+        from dask.distributed import Client
+        from joblib._dask import DaskDistributedBackend
 
     class Backend(DaskDistributedBackend):
         """joblib's, which waits for ever for a task that Dask has given up; here the error comes through."""
@@ -185,8 +198,9 @@ def _dask(address: str | None, workers: int) -> Iterator[Pool]:
 
 @contextlib.contextmanager
 def _ray(address: str | None, workers: int) -> Iterator[Pool]:
-    import ray
-    from ray.util.joblib import register_ray
+    with _installed("ray", "ray"):
+        import ray
+        from ray.util.joblib import register_ray
 
     local = {} if address else {"num_cpus": workers, "include_dashboard": False}
     ray.init(address=address or "local", log_to_driver=False, **local)

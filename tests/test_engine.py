@@ -8,10 +8,13 @@ import signal
 import subprocess
 import sys
 import time
+import types
 from pathlib import Path
 
+import joblib
 import pytest
 import torch
+from joblib._parallel_backends import ThreadingBackend
 from threadpoolctl import threadpool_info
 
 from lib.digests import ROOT
@@ -315,6 +318,73 @@ def test_ray_gives_what_local_processes_give(tmp_path):
     output, _ = process.communicate(timeout=120)
     assert process.returncode == 0, output
     assert newest(tmp_path).metrics == expected(range(4))
+
+
+@pytest.fixture
+def stand_in_for_ray(monkeypatch):
+    """Modules of Ray's names, whose workers are threads; returns what they were asked for."""
+    asked = []
+
+    class Threads(ThreadingBackend):
+        def configure(self, n_jobs=1, **options):
+            asked.append(("round", n_jobs))
+            return super().configure(n_jobs, **options)
+
+    ray, util, of_joblib = (types.ModuleType(name) for name in ("ray", "ray.util", "ray.util.joblib"))
+    ray.init = lambda **options: asked.append(("init", options))
+    ray.cluster_resources = lambda: {"CPU": 2.0}
+    ray.shutdown = lambda: asked.append(("shutdown",))
+    of_joblib.register_ray = lambda: joblib.register_parallel_backend("ray", Threads)
+    for module in (ray, util, of_joblib):
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setattr("joblib.parallel.BACKENDS", dict(joblib.parallel.BACKENDS))
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("options", "init"),
+    [
+        (("--workers", "3"), {"address": "local", "num_cpus": 3, "include_dashboard": False}),
+        (("--address", "ray://there:10001"), {"address": "ray://there:10001"}),
+    ],
+)
+def test_ray_is_asked_for_a_cluster_or_for_workers_here_and_let_go(tmp_path, stand_in_for_ray, options, init):
+    assert here(tmp_path, "run", "counting", "--backend", "ray", "--seeds", "5", *options) == 0
+    first, *rounds, last = stand_in_for_ray
+    assert first == ("init", {"log_to_driver": False, **init}) and last == ("shutdown",)
+    # Five jobs, two at a time, as many as the cluster has cores.
+    assert rounds == [("round", 2)] * 3
+    assert newest(tmp_path).metrics == expected(range(5))
+    assert "--backend ray" in (text := newest(tmp_path).path.read_text()) and "there" not in text
+
+
+def test_ray_is_let_go_when_a_run_fails_or_is_interrupted(tmp_path, stand_in_for_ray, monkeypatch):
+    assert here(tmp_path, "run", "counting", "--backend", "ray", "--variant", "failing") == 1
+    assert stand_in_for_ray[-1] == ("shutdown",)
+    assert newest(tmp_path, "failing").metrics == expected([0, 1, 3])
+
+    def interrupt(*arguments):
+        raise KeyboardInterrupt
+
+    stand_in_for_ray.clear()
+    monkeypatch.setattr("lib.pools.Pool.results", interrupt)
+    assert here(tmp_path, "run", "counting", "--backend", "ray", "--first-seed", "9") == 130
+    assert [what for what, *_ in stand_in_for_ray] == ["init", "shutdown"]
+
+
+@pytest.mark.parametrize(
+    ("backend", "missing", "extra"), [("ray", "ray", "ray"), ("dask", "dask", "cluster")]
+)
+def test_what_is_missing_for_a_cluster_is_named_with_how_to_get_it(
+    tmp_path, capsys, monkeypatch, backend, missing, extra
+):
+    for name in [name for name in sys.modules if name.partition(".")[0] == missing]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, missing, None)
+    assert here(tmp_path, "run", "counting", "--backend", backend) == 2
+    told = capsys.readouterr().err
+    assert told.startswith(f"ImportError: backend is '{backend}'") and f"pip install -e '.[{extra}]'" in told
+    assert not list(tmp_path.glob("records/**/*.json"))
 
 
 # The command and its parts
