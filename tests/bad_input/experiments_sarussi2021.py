@@ -1,0 +1,39 @@
+"""Bad arguments of the experiments of sarussi2021."""
+
+from hypothesis import strategies as st
+
+from lib.experiments.sarussi2021 import DigitPairs, run_digit_pairs
+from tests.bad_input.cases import NOT_POSITIVE, Case, outside
+
+NOT_COUNTS = st.sampled_from([0, -2, 1.5, "many", None])
+SEEDS_AND_DEVICE = {
+    "seeds": st.sampled_from([[-1], [0, 0.5], ["first"]]),
+    "device": st.sampled_from(["gpu", "cuda", 0, None]),
+}
+
+CASES = [
+    Case(
+        DigitPairs,
+        {"images": "digits"},
+        dict.fromkeys(("neurons", "epochs", "points"), NOT_COUNTS)
+        | dict.fromkeys(("scale", "large_scale", "step", "long_step"), NOT_POSITIVE)
+        | {
+            "images": st.sampled_from(["", "all", None]),
+            "pairs": st.sampled_from(
+                [((3, 3),), ((0, 1), (2,)), ((1, 2, 3),), ((9, 10),), ((-1, 2),), (3, 5)]
+            ),
+            "settings": st.sampled_from([("small-start", "none"), ("",)]),
+            "held_out": outside(0, 1) | st.sampled_from([0.0, 1.0]),
+            "slope": outside(0, 1) | st.just(0.0),
+        },
+    ),
+    Case(
+        run_digit_pairs,
+        {
+            "config": DigitPairs("digits", ((0, 1),), ("small-start",), neurons=2, epochs=1),
+            "seeds": [0],
+            "device": "cpu",
+        },
+        SEEDS_AND_DEVICE,
+    ),
+]
