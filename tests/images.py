@@ -4,10 +4,11 @@ import gzip
 import hashlib
 from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 from PIL import Image
+
+from tests.folders import kept_folder
 
 
 def idx(values):
@@ -36,15 +37,9 @@ def write_mnist(folder, stem="t10k", images=None, digits=None, compressed=True):
 
 
 @cache
-def _kept(name):
-    """A temporary folder that lives as long as Python."""
-    return TemporaryDirectory(prefix=f"{name}-")
-
-
-@cache
 def mnist_folder():
     """A folder with a small test split, and its hashes, as arguments of the functions of lib.mnist."""
-    folder = _kept("mnist").name
+    folder = kept_folder("mnist")
     return {"folder": folder, "hashes": write_mnist(folder)}
 
 
@@ -65,4 +60,4 @@ def write_celeba(folder):
 @cache
 def celeba_folder():
     """A folder as :func:`write_celeba` makes it."""
-    return write_celeba(_kept("celeba").name)
+    return write_celeba(kept_folder("celeba"))

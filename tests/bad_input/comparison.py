@@ -1,16 +1,15 @@
 """Bad arguments of what compares the papers' numbers with ours."""
 
 import dataclasses
-import tempfile
-from pathlib import Path
 
 from hypothesis import strategies as st
 
 from lib import paper_values, side_by_side
 from tests.bad_input.cases import NEGATIVE, NOT_FINITE, NOT_NUMBERS, Case
 from tests.bad_input.experiments import NOT_VARIANTS, NOT_WORDS
+from tests.folders import kept_folder
 
-FOLDER = Path(tempfile.mkdtemp(prefix="bad-input-"))
+FOLDER = kept_folder("bad-comparison")
 FILE = FOLDER / "toy.yml"
 FILE.write_text("{paper: toy, places: [], without_numbers: []}", encoding="utf-8")
 (FOLDER / "empty").mkdir()

@@ -1,15 +1,14 @@
 """Bad arguments of what compares releases with each other."""
 
 import dataclasses
-import tempfile
-from pathlib import Path
 
 from hypothesis import strategies as st
 
 from lib import drift
 from tests.bad_input.cases import Case
+from tests.folders import kept_folder
 
-FOLDER = Path(tempfile.mkdtemp(prefix="bad-input-"))
+FOLDER = kept_folder("bad-drift")
 LOG, BROKEN = FOLDER / "log.jsonl", FOLDER / "broken.jsonl"
 BROKEN.write_text('{"date": "2026-01-31"}\n', encoding="utf-8")
 

@@ -1,8 +1,6 @@
 """Bad arguments of what runs and records experiments."""
 
 import dataclasses
-import tempfile
-from pathlib import Path
 
 from hypothesis import strategies as st
 
@@ -10,8 +8,9 @@ from lib import digests, engine, jobs, journal, pools, provenance, record, recor
 from lib.experiments import registry
 from tests.bad_input.cases import NOT_WHOLE, Case
 from tests.counting import COUNT, Counting
+from tests.folders import kept_folder
 
-FOLDER = Path(tempfile.mkdtemp(prefix="bad-input-"))
+FOLDER = kept_folder("bad-experiments")
 PLAN = record.planned(COUNT)
 FULL = dataclasses.replace(PLAN, seeds=(0,), metrics=({"square": 0},))
 TASK = engine.Task(COUNT, "full", (0, 1))
