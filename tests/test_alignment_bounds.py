@@ -115,6 +115,17 @@ def test_worst_path_includes_the_dying():
             assert paths.worst_path_sum(n) == pytest.approx(max(*splits, dying))
 
 
+def test_path_sums_of_many_data():
+    # Longest paths are those of the even split, and grow like 2 ln(n/2) + 2 gamma + 1/2.
+    assert paths.worst_path_sum(10**15) == pytest.approx(
+        2 * np.log(5e14) + 2 * np.euler_gamma + 0.5, rel=1e-14
+    )
+    assert paths.longest_path_sum(350, 250) == pytest.approx(paths.maximal_path_sum(350, 250), rel=1e-13)
+    for counts in ((10**10, 1), (1, 10**10), (10**5, 10**5)):
+        with pytest.raises(ValueError, match=r"positive is .*, negative .*; allowed: at most 100000 pairs"):
+            paths.longest_path_sum(*counts)
+
+
 def test_stage_times():
     assert bounds.stage_time(2, 0.25, 0.25, 1.0) == pytest.approx(16.0)
     # The exact solution turns from -sqrt(1 - c) to +sqrt(1 - c) in the sharp time.

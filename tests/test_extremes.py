@@ -13,8 +13,6 @@ SLOW = (
     "capture",
     "captors",
     "forgetting_flow",
-    "longest_path_sum",
-    "worst_path_sum",
     "largest_cosine_outside",
 )
 

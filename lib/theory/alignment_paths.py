@@ -13,6 +13,8 @@ from scipy.special import digamma
 
 from lib.arguments import broadcast, whole, wholes
 
+_MOST_PAIRS = 1e5  # of counts: what a second or two can visit
+
 
 def _harmonic(n: np.ndarray) -> np.ndarray:
     return digamma(n + 1) + np.euler_gamma
@@ -37,7 +39,8 @@ def longest_path_sum(positive: int, negative: int) -> float:
     """Return the largest sum of 1/n_a over all admissible paths to (n_+, 0), by dynamic programming.
 
     A step gains any number of positive data, loses any number of negative data, or both, and avoids (0, 0).
-    ``positive`` counts from 1, ``negative`` from 0.  Raises ``ValueError`` for other counts.
+    ``positive`` counts from 1, ``negative`` from 0, with at most 1e5 pairs of counts between them:
+    :func:`maximal_path_sum` takes more.  Raises ``ValueError`` for other counts.
 
     Example:
 
@@ -45,23 +48,27 @@ def longest_path_sum(positive: int, negative: int) -> float:
     2.5
     """
     positive, negative = whole("positive", positive, 1), whole("negative", negative)
-    longest = np.full((positive + 1, negative + 1), -np.inf)
-    for gained in range(positive, -1, -1):
-        for left in range(negative + 1):
-            if gained == positive and left == 0:
-                longest[gained, left] = 0.0
-            elif gained + left > 0:
-                onward = longest[gained:, : left + 1].copy()
-                onward[0, left] = -np.inf
-                longest[gained, left] = 1 / (gained + left) + onward.max()
-    return float(longest[np.isfinite(longest)].max())
+    if (positive + 1) * (negative + 1) > _MOST_PAIRS:
+        raise ValueError(
+            f"positive is {positive}, negative {negative}; allowed: at most {_MOST_PAIRS:g} pairs of counts "
+            "from 0 on up to these, maximal_path_sum takes more"
+        )
+    # A longest path goes on to a neighbour, and so from equal left - gained to where that is less by one.
+    longest = np.full(positive + 2, -np.inf)  # by the number gained
+    longest[positive] = 0.0
+    for difference in range(1 - positive, negative + 1):
+        low, high = max(0, -difference), min(positive, negative - difference) + 1
+        active = 2 * np.arange(low, high) + difference
+        onward = np.maximum(longest[low:high], longest[low + 1 : high + 1])
+        longest[low:high] = onward + np.where(active > 0, 1 / np.maximum(active, 1), 0.0)
+    return float(longest[0])
 
 
 def worst_path_sum(n: int) -> float:
     """Return the largest sum of 1/n_a for n data of any split, for neurons that reach their region or die.
 
-    A dying neuron loses its ``n_-`` data one by one, which takes ``H_(n-)``.  ``n`` is from 1 on.  Raises
-    ``ValueError`` for other counts.
+    A neuron that arrives takes longest for the most even split; a dying one loses its ``n_-`` data one by
+    one, which takes ``H_(n-)``.  ``n`` is from 1 on, of any size.  Raises ``ValueError`` for other counts.
 
     Example:
 
@@ -69,6 +76,4 @@ def worst_path_sum(n: int) -> float:
     [1.0, 1.5, 2.5]
     """
     n = whole("n", n, 1)
-    positive = np.arange(1, n + 1)
-    alive = maximal_path_sum(positive, n - positive).max()
-    return float(max(alive, (1 / np.arange(1, n + 1)).sum()))
+    return float(max(maximal_path_sum(n - n // 2, n // 2), _harmonic(np.float64(n))))
