@@ -52,6 +52,11 @@ class Record:
         """The digest of name, configuration and code, 16 hexadecimal digits."""
         return digest({"name": self.name, "config": self.config, "modules": self.modules})
 
+    @property
+    def anchor(self) -> str:
+        """The id of the record on a page that displays it; a link to it unfolds the provenance."""
+        return f"record-{self.name}-{self.variant}"
+
     def values(self, metric: str) -> np.ndarray:
         """The values of a metric, an array with the seeds as first axis.
 
@@ -91,7 +96,7 @@ class Record:
         rows = "".join(f"<tr><th>{name}</th><td>{html.escape(text)}</td></tr>" for name, text in self.facts())
         return (
             f'<details class="record"><summary>{html.escape(self.headline())}</summary>'
-            f"<table>{rows}</table></details>"
+            f'<table id="{self.anchor}">{rows}</table></details>'
         )
 
     def headline(self) -> str:

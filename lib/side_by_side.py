@@ -115,8 +115,7 @@ class Reading:
                 continue
             values = tuple(self.value(one, record.config) for one in record.metrics)
             parts = [variant] * (variant != "full") + [_seeds(len(values))] + ["stale"] * bool(record.stale())
-            label, anchor = ", ".join(parts), record_anchor(self.experiment, variant)
-            found.append(Measurement(values, label, anchor, self.remarks.get(variant, "")))
+            found.append(Measurement(values, ", ".join(parts), record.anchor, self.remarks.get(variant, "")))
         return tuple(found)
 
     def command(self) -> str:
@@ -126,20 +125,6 @@ class Reading:
 
 def _seeds(count: int) -> str:
     return f"{count} seed{'s' * (count != 1)}"
-
-
-def record_anchor(name: str, variant: str) -> str:
-    """Return the id of a record's place on a page.
-
-    Raises ``ValueError`` for what cannot be the name of an experiment or a variant.
-
-    Example:
-
-    >>> record_anchor("die", "full")
-    'record-die-full'
-    """
-    command(name, variant)
-    return f"record-{name}-{variant}"
 
 
 @dataclass(frozen=True)

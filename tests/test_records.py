@@ -303,6 +303,7 @@ def test_provenance_is_shown_as_text_and_folded_in_a_page(tmp_path):
     record = write_record(dataclasses.replace(filled([0, 1]), failures=(failed,)), tmp_path)
     page = record._repr_html_()
     assert page.startswith("<details") and "a &lt; b &amp; c" in page
+    assert f'<table id="{record.anchor}">' in page and record.anchor == "record-counting-full"
     for shown in (
         "Recorded counting: 2 seeds, 1 failed, 2026-01-01",
         RUN["command"],

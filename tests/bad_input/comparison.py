@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from lib import paper_values, side_by_side
 from tests.bad_input.cases import NEGATIVE, NOT_FINITE, NOT_NUMBERS, Case
-from tests.bad_input.experiments import NOT_VARIANTS, NOT_WORDS
+from tests.bad_input.experiments import NOT_VARIANTS
 from tests.folders import kept_folder
 
 FOLDER = kept_folder("bad-comparison")
@@ -61,11 +61,6 @@ CASES = [
             "variants": st.tuples(NOT_VARIANTS.filter(bool)),
             "remarks": st.just({"no-such-variant": "smaller"}),
         },
-    ),
-    Case(
-        side_by_side.record_anchor,
-        {"name": "die", "variant": "full"},
-        {"name": NOT_WORDS, "variant": NOT_WORDS},
     ),
     Case(side_by_side.show_number, {"value": 1.0}, {"value": NOT_REAL}),
     Case(side_by_side.show_spread, {"measurement": ONE}, {"measurement": OTHER_THINGS}),
