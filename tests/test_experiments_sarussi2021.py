@@ -7,14 +7,18 @@ import json
 import numpy as np
 import pytest
 
+from lib.datasets import three_points
 from lib.descent import gradient_descent
-from lib.experiments import sarussi2021
+from lib.experiments import sarussi2021, sarussi2021_gaussians
 from lib.experiments.registry import find
+from lib.geometry import agreement, perfect_agreement_margin
 from lib.losses import LOGISTIC
 from lib.networks import two_sided_network
 from tests.images import write_mnist
 
-NAMES = ["sarussi2021-figure-2", "sarussi2021-figure-6"]
+DIGITS = ["sarussi2021-figure-2", "sarussi2021-figure-6"]
+
+GAUSSIANS = ["sarussi2021-figure-8", "sarussi2021-figure-9"]
 
 
 @functools.cache
@@ -24,7 +28,7 @@ def quick(name):
     return experiment.run(experiment.quick, [0], "cpu")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", DIGITS + GAUSSIANS)
 def test_metrics_are_plain_finite_and_small(name):
     metrics = quick(name)
     assert json.loads(json.dumps(metrics, allow_nan=False)) == metrics
@@ -69,10 +73,10 @@ class TestDigitPairs:
         assert np.array_equal(together[np.lexsort(together.T)], expected[np.lexsort(expected.T)])
 
     def test_a_seed_does_not_depend_on_the_others(self):
-        config = dataclasses.replace(find(NAMES[0]).quick, epochs=3)
+        config = dataclasses.replace(find(DIGITS[0]).quick, epochs=3)
         assert sarussi2021.run_digit_pairs(config, [1]) == sarussi2021.run_digit_pairs(config, [0, 1])[1:]
 
-    @pytest.mark.parametrize("name", NAMES)
+    @pytest.mark.parametrize("name", DIGITS)
     def test_a_small_start_and_short_steps_put_the_images_into_the_linear_region(self, name):
         """As Figures 2 and 6 show it; a large start does not."""
         for metrics in quick(name):
@@ -86,7 +90,7 @@ class TestDigitPairs:
 
     def test_clusters_freeze_while_their_means_move_apart(self):
         """What Theorem 6.1 rests on: neurons that agree keep their differences."""
-        for metrics in quick(NAMES[0]):
+        for metrics in quick(DIGITS[0]):
             for pair in metrics.values():
                 small = {name: np.array(values) for name, values in pair["small-start"].items()}
                 later = small["epochs"] >= 3
@@ -98,7 +102,7 @@ class TestDigitPairs:
                 assert distances[-1] > 1.5 * distances[0]
 
     def test_long_steps_spread_the_clusters_from_the_same_small_start(self):
-        for metrics in quick(NAMES[0]):
+        for metrics in quick(DIGITS[0]):
             for pair in metrics.values():
                 small, long = pair["small-start"], pair["long-steps"]
                 assert small["radius"][0] == long["radius"][0]
@@ -114,3 +118,68 @@ class TestDigitPairs:
         read = functools.partial(sarussi2021.mnist_pair, hashes=hashes)
         monkeypatch.setattr(sarussi2021, "mnist_pair", read)
         assert sum(sarussi2021.run_digit_pairs(config, [0])[0]["1-0"]["examples"]) == 5
+
+
+class TestGaussianClasses:
+    @pytest.mark.parametrize("name", GAUSSIANS)
+    def test_a_seed_does_not_depend_on_the_others(self, name):
+        """Though all are trained in one batch."""
+        config = dataclasses.replace(find(name).quick, epochs=4, horizon=1.0)
+        alone = sarussi2021_gaussians.run_gaussian_classes(config, [1])
+        assert alone == sarussi2021_gaussians.run_gaussian_classes(config, [0, 1])[1:]
+
+    def test_the_outlier_is_added_to_the_same_classes(self):
+        config = find("sarussi2021-figure-9").full
+        x, y = sarussi2021_gaussians._draw(config, 3)
+        alone = sarussi2021_gaussians._draw(dataclasses.replace(config, outlier=None), 3)
+        assert np.array_equal(x[:-1], alone[0]) and np.array_equal(y[:-1], alone[1])
+        assert np.linalg.norm(x[-1]) == pytest.approx(4, rel=1e-15)
+        assert y[-1] == 1 and x[-1, 0] < 0 < x[-1, 1]
+
+    def test_what_is_looked_at_agrees_with_the_margins_of_the_regimes(self):
+        """On random networks of few neurons, about half of which agree."""
+        rng = np.random.default_rng(5)
+        x, y = rng.standard_normal((3, 2)), np.array([1.0, 1.0, -1.0])
+        seen = set()
+        for _ in range(200):
+            network = two_sided_network(2, 2, 1.0, rng=rng, slope=0.5)
+            look = sarussi2021_gaussians._look(network, x, y)
+            w, u = np.split(network.w, 2)
+            for neurons, name in ((w, "w"), (u, "u")):
+                assert (look[f"disagreements_{name}"] == 0) == (agreement(neurons, x)[1] > 0)
+            perfect = perfect_agreement_margin(w, u, x, y) > 0
+            assert (look["share_w"] == look["share_u"] == 1) == perfect
+            seen.add((perfect, look["disagreements_w"] == 0))
+        assert seen >= {(False, False), (False, True)}
+
+    def test_where_clustered_networks_end_is_known_in_three_cases(self):
+        """Symmetric classes; three points whose w neurons stay on the normal of the second; no program."""
+        x = np.array([[1.0, 0.2], [-1.0, -0.2]])
+        assert sarussi2021_gaussians._limit(x, np.array([1.0, -1.0]), 0.5)["limit"] == "perfect"
+        found = sarussi2021_gaussians._limit(*three_points(150.0), 0.1)
+        assert found["certificate"] <= 0 and found["limit"] == "kink"
+        x = np.array([[1.0, 0.0], [-1.0, 0.0], [2.0, 1.0]])
+        nothing = {"certificate": None, "limit": None}
+        assert sarussi2021_gaussians._limit(x, np.array([1.0, 1.0, -1.0]), 0.5) == nothing
+
+    def test_a_small_start_enters_the_perfect_regime_in_high_dimension(self):
+        """As Figure 8 shows it; program (8) certifies that it stays, and the flow does."""
+        for metrics in quick("sarussi2021-figure-8"):
+            small, large = metrics["small-start"], metrics["large-start"]
+            assert small["share_w"][-1] == small["share_u"][-1] == 1
+            assert max(large["share_w"][-1], large["share_u"][-1]) < 0.5
+            assert metrics["certificate"] > 0 and metrics["limit"] == "perfect"
+            assert (small["regime"], small["leaves"], large["regime"]) == ("perfect", None, "none")
+
+    def test_an_outlier_keeps_one_type_out_of_the_perfect_regime_for_a_while(self):
+        """As Figure 9 shows it, on two of three draws; the flow leaves that regime soon."""
+        experiment = find("sarussi2021-figure-9")
+        runs = experiment.run(experiment.quick, range(3), "cpu")
+        for metrics in runs:
+            assert metrics["without-outlier"]["regime"] == "perfect"
+        others = [one["small-start"] for one in runs if one["small-start"]["regime"] == "other"]
+        assert len(others) == 2
+        for one in others:
+            assert one["error"][-1] == one["disagreements_w"][-1] == one["disagreements_u"][-1] == 0
+            assert {one["share_w"][-1], one["share_u"][-1]} == {0, 1}
+            assert 0 < one["leaves"] < 10
