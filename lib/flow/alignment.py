@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from lib import arguments
 from lib.arguments import array, number
 from lib.flow.boundaries import NO_MOTION, settle
+from lib.flow.lines import Lines
 from lib.flow.stages import advance, crossing_times, halves, split
 
 ON_BOUNDARY = 1e-15  # |<w, x>| below this, relative to |w||x|, at the start: on the boundary of the unit
@@ -145,10 +146,13 @@ def alignment_phase(
     signs = arguments.signs("signs", signs, (len(w),))
     forces = array("forces", forces, (len(inputs),))
     slope, until = number("slope", slope, 0, 1, "[]"), number("until", until, 0, ends="[]")
+    # Data on one line act as one, together with a drift that is always there.
+    lines, largest = Lines(inputs), np.abs(forces) @ np.linalg.norm(inputs, axis=1)
+    pulls, rest = lines.merged(signs[:, None] * forces, slope)
+    inputs = lines.inputs
     m, n = len(w), len(inputs)
-    pulls = signs[:, None] * forces
     lengths = np.linalg.norm(inputs, axis=1)
-    still = NO_MOTION * lengths * (np.abs(forces) @ lengths)
+    still = NO_MOTION * lengths * largest
     # The largest entry is divided out first: squares of entries below 1e-154 would underflow.
     sizes = np.abs(w).max(axis=1)
     direction = w / sizes[:, None]
@@ -159,31 +163,31 @@ def alignment_phase(
     bound = np.abs(height) <= ON_BOUNDARY * lengths
     active = (height > 0) & ~bound
     shares, settled = np.zeros((m, n)), np.zeros(m, dtype=bool)
-    running, history, events = np.arange(m), list[tuple[np.ndarray, ...]](), list[tuple]()
+    first = lines.active(active, bound)
+    running, history = np.arange(m), list[tuple[np.ndarray, ...]]()
     while running.size:
         if len(history) > 100 * (n + 1):  # pragma: no cover
             raise RuntimeError(f"neuron {running[0]} still changes its pattern after {len(history)} stages")
         shares[running] = 0.0
         weights = np.where(active[running], 1.0, slope)
-        drift = (weights * pulls[running]) @ inputs
+        drift = (weights * pulls[running]) @ inputs + rest[running]
         pushed = (bound[running] & (drift @ inputs.T > still)).any(axis=1)
         bound[running] &= (drift @ inputs.T >= -still) | pushed[:, None]
         for row in np.flatnonzero(pushed):
             j = running[row]
-            before = active[j]
             active[j], bound[j], shares[j], drift[row] = settle(
-                pulls[j], before, bound[j], inputs, slope, still
+                pulls[j], active[j], bound[j], inputs, slope, still, rest[j]
             )
             if shares[j].any() and not sliding:
+                datum = lines.first[np.argmax(shares[j])]
                 raise ValueError(
-                    f"neuron {j} slides along the boundary of datum {int(np.argmax(shares[j]))} from time "
+                    f"neuron {j} slides along the boundary of datum {datum} from time "
                     f"{start[j]:.6g} on: the datum pushes it out, the others push it in; pass sliding=True "
                     "for the Filippov solution"
                 )
-            events += [(start[j], j, i, True) for i in np.flatnonzero(active[j] & ~before)]
-        drift[np.linalg.norm(drift, axis=1) <= NO_MOTION * (np.abs(forces) @ lengths)] = 0.0
+        drift[np.linalg.norm(drift, axis=1) <= NO_MOTION * largest] = 0.0
         history.append((running, start[running], direction[running], log_norm[running], drift,
-                        active[running]))  # fmt: skip
+                        lines.active(active[running], bound[running])))  # fmt: skip
         count[running] += 1
         velocity = drift @ inputs.T
         can_switch = np.where(active[running], velocity < -still, (velocity > still) & ~bound[running])
@@ -205,35 +209,34 @@ def alignment_phase(
         crosses = velocity[rows, datum] + change > 0
         active[running, datum] = entering & crosses
         bound[running, datum] = ~active[running, datum]
-        flips = ~entering | crosses
-        events += list(zip(start[running][flips], running[flips], datum[flips], entering[flips], strict=True))
-    return _assemble(m, n, w.shape[1], history, events, active, shares > 0, count, settled)
+    return _assemble(first, w.shape[1], history, (shares > 0)[:, lines.index], count, settled)
 
 
 def _assemble(
-    m: int,
-    n: int,
+    first: np.ndarray,
     d: int,
     history: list[tuple[np.ndarray, ...]],
-    events: list[tuple],
-    active: np.ndarray,
     slides: np.ndarray,
     count: np.ndarray,
     settled: np.ndarray,
 ) -> AlignmentPhase:
-    """Lay the stages of all units out in padded arrays, and sort the events."""
-    depth = int(count.max())
+    """Lay the stages of all units out in padded arrays; events are changes of the ``first`` patterns."""
+    depth, (m, n) = int(count.max()), first.shape
     starts = np.full((depth, m), np.inf)
     directions, drifts = np.zeros((depth, m, d)), np.zeros((depth, m, d))
     log_norms, patterns = np.zeros((depth, m)), np.zeros((depth, m, n), dtype=bool)
     for k, (running, start, direction, log_norm, drift, pattern) in enumerate(history):
         starts[k, running], log_norms[k, running] = start, log_norm
         directions[k, running], drifts[k, running], patterns[k, running] = direction, drift, pattern
+    changed = (patterns != np.concatenate([first[None], patterns[:-1]])) & np.isfinite(starts)[..., None]
+    stage, neuron, datum = np.nonzero(changed)
     fields = [("time", float), ("neuron", int), ("datum", int), ("entering", bool)]
-    table = np.array([tuple(event) for event in events], dtype=fields)
+    columns = starts[stage, neuron], neuron, datum, patterns[changed]
+    order = np.lexsort((datum, neuron, columns[0]))
+    events = np.rec.fromarrays([column[order] for column in columns], dtype=fields)
     return AlignmentPhase(
-        events=np.sort(table, order=["time", "neuron", "datum"]).view(np.recarray),
-        patterns=active,
+        events=events,
+        patterns=patterns[count - 1, np.arange(m)],
         sliding=slides,
         stages=count,
         settled=settled,

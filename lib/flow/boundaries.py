@@ -26,6 +26,8 @@ from collections.abc import Iterable
 import numpy as np
 from scipy.optimize import lsq_linear
 
+from lib.flow.lines import Lines
+
 OFF, HELD, ON = -1, 0, 1
 ROUNDING = 1e-12
 """Pre-activations of unit vectors count as zero below this size."""
@@ -34,13 +36,19 @@ NO_MOTION = 1e-12
 
 
 def held_drift(
-    pulls: np.ndarray, active: np.ndarray, bound: np.ndarray, inputs: np.ndarray, base: float
+    pulls: np.ndarray,
+    active: np.ndarray,
+    bound: np.ndarray,
+    inputs: np.ndarray,
+    base: float,
+    rest: np.ndarray | float = 0.0,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the shares (n,) in [0, 1], drift (d,) and rates (n,) of a unit at the boundaries ``bound`` (n,).
 
     ``pulls`` (n,) are the forces times the unit's sign, ``active`` (n,) the data above zero, ``inputs``
-    (n, d), ``base`` the leaky slope.  A datum that attracts (its own active side pushes back) takes the share
-    of its force that makes the drift shortest, every other one on a boundary counts as inactive.
+    (n, d), no two of them on one line, ``base`` the leaky slope, ``rest`` (d,) a drift that is always there.
+    A datum that attracts (its own active side pushes back) takes the share of its force that makes the drift
+    shortest, every other one on a boundary counts as inactive.
 
     Example: datum 0 pulls along (2, 1); datum 1, along (0, 2), pushes back with a quarter of its force.
 
@@ -50,7 +58,7 @@ def held_drift(
     """
     lengths = np.linalg.norm(inputs, axis=1)
     largest = np.abs(pulls) @ lengths
-    shares, drift = np.zeros(len(pulls)), (np.where(active, 1.0, base) * pulls) @ inputs
+    shares, drift = np.zeros(len(pulls)), (np.where(active, 1.0, base) * pulls) @ inputs + rest
     attracting = np.flatnonzero(bound & ((1 - base) * pulls < 0))
     if attracting.size:
         # Unit columns and a relative drift: forces of very different size are resolved equally well.
@@ -72,6 +80,7 @@ def settle(
     inputs: np.ndarray,
     base: float,
     still: np.ndarray,
+    rest: np.ndarray | float = 0.0,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Decide what a unit does at the boundaries it sits on: enter, leave, stay frozen, or slide.
 
@@ -87,7 +96,7 @@ def settle(
     """
     active, bound = active.copy(), bound.copy()
     while True:
-        shares, drift, rates = held_drift(pulls, active, bound, inputs, base)
+        shares, drift, rates = held_drift(pulls, active, bound, inputs, base, rest)
         enters = bound & (rates > still)
         if not enters.any():
             bound &= rates >= -still
@@ -120,8 +129,11 @@ class Boundaries:
         self.inputs, self.slope = inputs, slope
         self.norms = np.linalg.norm(inputs, axis=1)
         self.units = inputs / self.norms[:, None]
-        gram = self.units @ self.units.T
+        self.lines = Lines(inputs)
+        gram = (units := self.units[self.lines.first]) @ units.T
+        # With orthogonal inputs nothing moves what is held, unless a line reaches to both sides.
         self.orthogonal = bool((np.abs(gram - np.eye(len(gram))) <= ROUNDING).all())
+        self.orthogonal &= bool((self.lines.ratios > 0).all())
         self.state = np.full((m, len(inputs)), OFF)
         self.gates = np.full(self.state.shape, slope, dtype=float)
         self._complements: dict[int, np.ndarray] = {}
@@ -129,8 +141,8 @@ class Boundaries:
 
     def start(self, w: np.ndarray) -> np.ndarray:
         """Set every state from weights (m, d); return the neurons at zero, yet to be settled."""
-        z, small = w @ self.units.T, ROUNDING * np.linalg.norm(w, axis=1)[:, None]
-        self.state = np.where(z > small, ON, np.where(z < -small, OFF, HELD))
+        z, small = w @ self.units[self.lines.first].T, ROUNDING * np.linalg.norm(w, axis=1)[:, None]
+        self.state = self.lines.states(np.where(z > small, ON, np.where(z < -small, OFF, HELD)))
         self._refresh(range(len(w)))
         return np.flatnonzero((self.state == HELD).any(axis=1))
 
@@ -139,7 +151,6 @@ class Boundaries:
         for neuron in neurons:
             self.gates[neuron] = np.where(self.state[neuron] == ON, 1.0, self.slope)
             at_zero = self.state[neuron] == HELD
-            # With orthogonal inputs nothing moves what is held: no projection is needed.
             if at_zero.any() and not self.orthogonal:
                 self._complements[neuron] = self._complement(at_zero)
             else:
@@ -198,24 +209,30 @@ class Boundaries:
 
     def _grip(self, neuron: int, sign: float, forces: np.ndarray, errors: np.ndarray) -> np.ndarray:
         """Return by how much the rates at zero of a neuron's held pairs miss being noticeable, (n,)."""
-        state = self.state[neuron]
-        *_, rates = held_drift(sign * forces, state == ON, state == HELD, self.inputs, self.slope)
+        first, still = self.lines.first, self._still(forces, errors)
+        state = self.state[neuron, first]
+        pulls, rest = self.lines.merged(sign * forces, self.slope)
+        *_, rates = held_drift(pulls, state == ON, state == HELD, self.lines.inputs, self.slope, rest)
         # Noticed at twice the size at which `settle` acts, so that it does act.
-        return np.where(state == HELD, 2 * self._still(forces, errors) - np.abs(rates), np.inf)
+        return np.where(state == HELD, 2 * still[first] - np.abs(rates), np.inf)[self.lines.index]
 
     def arrive(self, pair: tuple[int, int], w: np.ndarray) -> np.ndarray:
         """Put a pair on its boundary; return weights (m, d) with the neuron's held data at zero."""
-        self.state[pair] = HELD
+        neuron, datum = pair
+        self.state[neuron, self.lines.index == self.lines.index[datum]] = HELD
         projected = w.copy()
-        projected[pair[0]] = self._complement(self.state[pair[0]] == HELD) @ w[pair[0]]
+        projected[neuron] = self._complement(self.state[neuron] == HELD) @ w[neuron]
         return projected
 
     def settle(self, neuron: int, signs: np.ndarray, forces: np.ndarray, errors: np.ndarray) -> None:
         """Choose the states of all pairs of a neuron that are at zero."""
-        state, still = self.state[neuron], self._still(forces, errors)
-        pulls = signs[neuron] * forces
-        active, bound, *_ = settle(pulls, state == ON, state == HELD, self.inputs, self.slope, still)
-        self.state[neuron] = np.where(active, ON, np.where(bound, HELD, OFF))
+        first, still = self.lines.first, self._still(forces, errors)
+        state = self.state[neuron, first]
+        pulls, rest = self.lines.merged(signs[neuron] * forces, self.slope)
+        active, bound, *_ = settle(
+            pulls, state == ON, state == HELD, self.lines.inputs, self.slope, still[first], rest
+        )
+        self.state[neuron] = self.lines.states(np.where(active, ON, np.where(bound, HELD, OFF)))
         self._refresh((neuron,))
 
     def cross_origin(self, neuron: int, signs: np.ndarray, forces: np.ndarray, errors: np.ndarray) -> None:

@@ -145,8 +145,9 @@ class Referred:
     def pack(self, weights: Weights) -> np.ndarray:
         directions, log_norms, signs, log_outputs = weights
         w = np.exp(log_norms - self.inner)[:, None] * directions
-        a = signs * np.exp(log_outputs - self.outer)
-        return np.concatenate([w.ravel(), a]) if self.trains_outputs else w.ravel()
+        if not self.trains_outputs:
+            return w.ravel()
+        return np.concatenate([w.ravel(), signs * np.exp(log_outputs - self.outer)])
 
     def _outputs(self, state: np.ndarray) -> np.ndarray:
         return state[..., self.cut :] if self.trains_outputs else self.fixed[0]

@@ -49,7 +49,7 @@ def balanced_phase(
     >>> start = Weights(np.array([[0.6, 0.8]]), np.array([-50.0]), np.array([1.0]), np.array([-50.0]))
     >>> steps, events = balanced_phase(start, np.eye(2), np.array([1.0, 0.0]), 0.0, -20.0, 1e9)
     >>> round(steps[-1][0], 2), steps[-1][1].directions.round(2)
-    (40.22, array([[1., 0.]]))
+    (40.24, array([[1., 0.]]))
     """
     phase = alignment_phase(
         start.directions, start.signs, inputs, forces, slope=slope, until=until, sliding=True

@@ -65,8 +65,8 @@ def advance(
     across = (directions - cosine[..., None] * e) * np.exp(-np.where(sine > 0, log_growth, np.inf))[..., None]
     along = np.exp(growing - log_growth) - np.exp(shrinking - log_growth)
     moved = across + along[..., None] * e
-    moved /= np.linalg.norm(moved + (speed == 0)[..., None], axis=-1, keepdims=True)
     still = speed == 0
+    moved /= np.where(still, 1.0, np.linalg.norm(moved, axis=-1))[..., None]
     return np.where(still[..., None], directions, moved), log_norms + np.where(still, 0.0, log_growth)
 
 
