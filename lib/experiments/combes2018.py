@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 import torch
@@ -21,7 +21,8 @@ from lib.objectives import cross_entropy
 from lib.optimisers import Adam
 from lib.training import Training, train
 
-DARK, BRIGHT, MIDDLE = 0, 128, 64  # where the 128 levels begin to which the light reduces the 256
+DARK, BRIGHT = 0, 128  # where the 128 levels begin to which the light reduces the 256
+PAIRS = tuple(combinations(range(10), 2))
 PART = 500  # images that a network sees at once, so that large sets fit into memory
 VGG16 = ((64,) * 2, (128,) * 2, (256,) * 3, (512,) * 3, (512,) * 3)
 
@@ -30,14 +31,14 @@ VGG16 = ((64,) * 2, (128,) * 2, (256,) * 3, (512,) * 3, (512,) * 3)
 class LightEffect:
     """Images, network and training of the experiment; the defaults are the paper's where it says them.
 
-    ``images`` are the reader's "cats-dogs", scaled to a square of ``side`` pixels, or two digits, drawn by
-    each seed, of MNIST's "train" or "test" split or of scikit-learn's "digits".  ``per_class`` images of each
-    class are used, as many as there are of the rarer one if ``None``, and of these the share ``test_share``
-    to test.  A network is trained for each of ``lit``, the share of the training images that have the light.
-    It has ``blocks`` of convolutions by 3 x 3 with so many channels, each block followed by a maximum over
-    2 x 2, and ``dense`` hidden layers; Adam trains it with ``step`` and ``betas`` on batches of ``batch``
-    images for ``epochs``.  The paper does not say side, share, batch and epochs.  Raises ``ValueError``
-    naming a field with a forbidden value.
+    ``images`` are the reader's "cats-dogs", scaled to a square of ``side`` pixels, or two digits of MNIST's
+    "train" or "test" split or of scikit-learn's "digits": the seeds 0 and 1, 2 and 3 and so on have a pair
+    each, and differ in which of the two is bright.  ``per_class`` images of each class are used, as many as
+    there are of the rarer one if ``None``, and of these the share ``test_share`` to test.  A network is
+    trained for each of ``lit``, the share of the training images with the light.  It has ``blocks`` of
+    convolutions by 3 x 3 with so many channels, each followed by a maximum over 2 x 2, and ``dense`` hidden
+    layers; Adam trains it with ``step`` and ``betas`` on batches of ``batch`` images for ``epochs``.  The paper does
+    not say side, share, batch and epochs.  Raises ``ValueError`` naming a field with a forbidden value.
 
     Example:
 
@@ -116,7 +117,7 @@ class _Images:
     names: tuple[str, str]
 
 
-def _read(config: LightEffect, rng: np.random.Generator) -> _Images:
+def _read(config: LightEffect, seed: int, rng: np.random.Generator) -> _Images:
     """As many images of each class, the classes in turn."""
     if config.images == "cats-dogs":
         files, names = cats_and_dogs(), ("dog", "cat")
@@ -124,7 +125,8 @@ def _read(config: LightEffect, rng: np.random.Generator) -> _Images:
         squares = files.pixels(chosen, side=config.side)
         levels, shape = squares.transpose(0, 3, 1, 2).reshape(len(labels), -1), (3, config.side, config.side)
     else:
-        positive, negative = (int(digit) for digit in rng.permutation(10)[:2])
+        order = np.random.default_rng(0).permutation(len(PAIRS))
+        positive, negative = PAIRS[order[seed // 2 % len(PAIRS)]][:: 1 if seed % 2 == 0 else -1]
         read = digits_pair if config.images == "digits" else partial(mnist_pair, split=config.images)
         inputs, labels = read(positive, negative, centred=False)
         chosen, labels = _balanced(labels, config.per_class, rng)
@@ -155,13 +157,12 @@ def _with_light(levels: np.ndarray, begins: np.ndarray) -> torch.Tensor:
 def _one(config: LightEffect, seed: int, device: str) -> dict:
     """The metrics of one seed."""
     rng = np.random.default_rng(seed)
-    images = _read(config, rng)
+    images = _read(config, seed, rng)
     own = np.where(images.labels > 0, BRIGHT, DARK).astype(float)
     lights = {
         "modified": own,
         "real": own + np.nan,
         "swapped": BRIGHT + DARK - own,
-        "neutral": 0 * own + MIDDLE,
     }
     tested = 2 * round(config.test_share * len(own) / 2)
     if not 0 < tested < len(own):
@@ -175,7 +176,12 @@ def _one(config: LightEffect, seed: int, device: str) -> dict:
     ]
     start = _Vgg(config, images.shape, torch.Generator().manual_seed(seed)).to(device)
     draws = rng.random(len(own) - tested)
-    metrics: dict = {"classes": list(images.names), "examples": [len(own) - tested, tested]}
+    brightness = images.levels[:tested].mean(axis=1)
+    metrics: dict = {
+        "classes": list(images.names),
+        "examples": [len(own) - tested, tested],
+        "area_of_brightness": float(roc_auc_score(images.labels[:tested], brightness)),
+    }
     for share in config.lit:
         begins = np.where(draws < share, own[tested:], np.nan)
         inputs = _with_light(images.levels[tested:], begins).to(device)
@@ -219,10 +225,10 @@ def run_light_effect(config: LightEffect, seeds: Sequence[int], device: str = "c
     A bright image has its levels reduced to 128 to 255, a dark one to 0 to 127.  For each share of training
     images that have this light, ``lit_100`` say, from the same start, these are the accuracies on the
     ``training`` images and on those kept to test: ``modified`` as the bright and dark ones, ``real``, as they
-    are, ``swapped``, with the light of the other class, and ``neutral``, with levels 64 to 191 for both; at
-    the end, and as ``curves`` after each epoch from 0 on.  ``called_bright`` is the share of real images
-    taken for the bright class, and ``area_under_curve`` the chance that the logit of a real image of the
-    bright class exceeds that of the other, which tells what is learnt of the shape whatever the threshold.
+    are, and ``swapped``, with the light of the other class; at the end, and as ``curves`` after each epoch
+    from 0 on.  ``called_bright`` is the share of real images taken for the bright class, and
+    ``area_under_curve`` the chance that the logit of a real image of the bright class exceeds that of the
+    other, whatever the threshold; ``area_of_brightness`` is that chance for the mean level of real images.
     ``classes`` are the bright and the dark one, ``examples`` the numbers of images to train and to test, as
     many of each class.  Cats and dogs are read as :func:`lib.images.cats_and_dogs` reads them, MNIST as
     :func:`lib.mnist.mnist` does.  Raises ``ValueError`` for seeds that are no whole numbers from 0 on, or
