@@ -37,8 +37,9 @@ class LightEffect:
     there are of the rarer one if ``None``, and of these the share ``test_share`` to test.  A network is
     trained for each of ``lit``, the share of the training images with the light.  It has ``blocks`` of
     convolutions by 3 x 3 with so many channels, each followed by a maximum over 2 x 2, and ``dense`` hidden
-    layers; Adam trains it with ``step`` and ``betas`` on batches of ``batch`` images for ``epochs``.  The paper does
-    not say side, share, batch and epochs.  Raises ``ValueError`` naming a field with a forbidden value.
+    layers; Adam trains it with ``step`` and ``betas`` on batches of ``batch`` images for ``epochs``.  The
+    paper does not say side, share, batch and epochs.  Raises ``ValueError`` naming a field with a forbidden
+    value.
 
     Example:
 
