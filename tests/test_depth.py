@@ -85,6 +85,16 @@ def test_inverse_has_small_backward_error(layers):
             assert error <= 5e-15 * (speed(u, layers) * (1 + abs(np.log(u))) + abs(value))
 
 
+def test_inverse_takes_few_steps(monkeypatch):
+    # Newton's method on a nearly linear function: a dozen steps, for every entry, down to rounding.
+    calls, exact = [], depth._clock
+    monkeypatch.setattr(depth, "_clock", lambda u, e: calls.append(1) or exact(u, e))
+    rng = np.random.default_rng(0)
+    times, u0 = 10.0 ** rng.uniform(-5, 5, 4000), 10.0 ** rng.uniform(-8, 0, 4000)
+    depth.deep_logit(times, u0, rng.uniform(2, 60, 4000))
+    assert len(calls) < 20
+
+
 def test_two_layers_are_the_shallow_learning_curve():
     times = np.linspace(0, 1e3, 50)
     for u0, norm in ((1e-5, 1.0), (0.3, 2.5), (30.0, 0.4)):

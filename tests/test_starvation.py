@@ -49,11 +49,23 @@ def test_dual_and_primal_newton_agree(n, m, ridge):
     np.testing.assert_allclose(p, expit(-problem.u @ problem.responses(p)), rtol=1e-9)
 
 
+@pytest.mark.parametrize(("n", "m"), [(6, 4), (5, 5), (2, 1)])
+@pytest.mark.parametrize("ridge", [1e-12, 1e-3, 1e3, 1e12])
+def test_dual_responses_lose_no_digits_at_any_coupling(n, m, ridge):
+    # Near 0 and 1 the dual has the responses only through a difference of its entries.
+    rng = np.random.default_rng(n)
+    u = np.linalg.qr(rng.standard_normal((n, m)))[0]
+    problem = FeatureProblem(u, 10.0 ** rng.uniform(-2, 2, m), ridge)
+    z = primal_responses(problem)
+    np.testing.assert_allclose(dual_responses(problem), z, rtol=0, atol=1e-12 * np.abs(z).max())
+
+
 def test_dual_with_initial_outputs_agrees_with_the_primal_only_when_they_are_kept():
     problem = random_problem(8, 20, 0.1)
     offset = np.random.default_rng(1).standard_normal(8)
     z = problem.strengths * primal_fixed_point(problem, offset)
     np.testing.assert_allclose(problem.responses(dual_fixed_point(problem, offset)), z, rtol=1e-9)
+    np.testing.assert_allclose(dual_responses(problem, offset), z, rtol=1e-11)
     assert np.abs(problem.responses(dual_fixed_point(problem)) / z - 1).max() > 0.05
 
 
@@ -156,6 +168,32 @@ def test_exact_derivatives_against_finite_differences():
             moved = FeatureProblem(problem.u, np.sqrt(squares), 0.2)
             ends.append(moved.responses(dual_fixed_point(moved)))
         np.testing.assert_allclose((ends[0] - ends[1]) / (2 * small), exact[:, j], rtol=1e-5, atol=1e-8)
+
+
+def exact_responses(delta, squares, ridge):
+    """Return z of two coupled features at 40 digits, by Newton's method in z."""
+    root = mpmath.sqrt(1 - mpmath.mpf(delta) ** 2)
+    u = mpmath.matrix([[root, -mpmath.mpf(delta)], [mpmath.mpf(delta), root]])
+    weights, z = mpmath.diag([square / mpmath.mpf(ridge) for square in squares]), mpmath.matrix([0, 0])
+    for _ in range(100):
+        p = (u * z).apply(lambda q: 1 / (1 + mpmath.exp(q)))
+        curvature = mpmath.eye(2) + weights * u.T * mpmath.diag([each * (1 - each) for each in p]) * u
+        step = mpmath.lu_solve(curvature, z - weights * u.T * p)
+        z -= step * min(1, 1 / mpmath.norm(step)) if mpmath.norm(step) else step
+    return z
+
+
+@pytest.mark.parametrize("ridge", [1e4, 10.0, 1e-3])
+def test_exact_derivatives_against_mpmath(ridge):
+    # At weak coupling the derivative across is a difference of nearly equal terms.
+    with mpmath.workdps(40):
+        high, low = (
+            exact_responses(0.3, (mpmath.mpf(9) + sign * mpmath.mpf("1e-12"), mpmath.mpf(4)), ridge)
+            for sign in (1, -1)
+        )
+        expected = [float(each) for each in (high - low) / mpmath.mpf("2e-12")]
+    found = response_derivatives(two_features(0.3, 3.0, 2.0, ridge))[:, 0]
+    np.testing.assert_allclose(found, expected, rtol=1e-11)
 
 
 def test_sign_law_on_random_problems():

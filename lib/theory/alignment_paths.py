@@ -76,4 +76,4 @@ def worst_path_sum(n: int) -> float:
     [1.0, 1.5, 2.5]
     """
     n = whole("n", n, 1)
-    return float(max(maximal_path_sum(n - n // 2, n // 2), _harmonic(np.float64(n))))
+    return float(max(maximal_path_sum(n - n // 2, n // 2), _harmonic(np.asarray(n))))

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, wrightomega
 
 from lib.arguments import array, broadcast, number, numbers, refuse_overflow
-from lib.theory.duality import FeatureProblem, dual_fixed_point
+from lib.theory.duality import FeatureProblem, dual_responses
 from lib.theory.roots import increasing_root
 
 
@@ -80,4 +80,4 @@ def decoupled_responses(u: ArrayLike, penalty: float, target: ArrayLike = 0.0) -
     n, given = len(problem.u), numbers("target", target)
     aimed = np.broadcast_to(array("target", given, (n,) if given.ndim else (), -1e8, 1e8, "[]"), (n,))
     along = aimed @ problem.u
-    return along + problem.responses(dual_fixed_point(problem, problem.u @ along))
+    return along + dual_responses(problem, problem.u @ along)

@@ -78,17 +78,17 @@ EXPONENTIAL = Family(np.exp, np.log, np.exp, lambda p: -float((entr(p) + p).sum(
 def dual_newton(
     root: np.ndarray, offset: np.ndarray, start: np.ndarray, family: Family, tolerance: float
 ) -> np.ndarray:
-    """Solve ``link(p) + A p + offset = 0`` for p (n,), where ``A = R R^T`` and ``root`` R is (n, r).
+    """Return ``link(p)``, shape (n,), where ``link(p) + A p + offset = 0``.
 
-    Newton's method in the link of p, so that entries of p may span any number of decades; each step is tried
-    in p as well, which follows linear relations between entries.  A is never formed: where its entries are
-    large and p is not small, ``A p`` would be lost in the rounding of p.  A large A is reached in stages,
-    each from the solution of the one before.  ``start`` (n,) is a first p.  Raises ``RuntimeError`` when 200
-    steps of a stage are not enough.
+    ``A = R R^T`` with ``root`` R (n, r).  Newton's method in the link of p, so that entries of p may span any
+    number of decades; each step is tried in p as well, which follows linear relations between entries.  A is
+    never formed: where its entries are large and p is not small, ``A p`` would be lost in the rounding of p.
+    A large A is reached in stages, each from the solution of the one before.  ``start`` (n,) is a first p.
+    Raises ``RuntimeError`` when 200 steps of a stage are not enough.
 
     Example:
 
-    >>> p = dual_newton(np.array([[2.0]]), np.zeros(1), np.array([0.5]), EXPONENTIAL, 1e-12)
+    >>> p = np.exp(dual_newton(np.array([[2.0]]), np.zeros(1), np.array([0.5]), EXPONENTIAL, 1e-12))
     >>> (p * np.exp(4 * p)).round(12)
     array([1.])
     """
@@ -96,7 +96,7 @@ def dual_newton(
     w = family.link(start)
     for share in np.geomspace(1 / largest, 1, 1 + int(np.ceil(np.log10(largest) / 2))):
         w = _dual_stage(root * np.sqrt(share), offset, w, family, tolerance)
-    return family.mean(w)
+    return w
 
 
 def _dual_stage(

@@ -10,6 +10,7 @@ from lib.arguments import numbers
 
 _STEPS = 200
 _RELATIVE = 4 * np.finfo(float).eps
+_NOISE = 1e-14  # a refused Newton step of this size is the rounding of the function
 
 
 def increasing_root(
@@ -18,9 +19,10 @@ def increasing_root(
     """Return the roots of increasing functions in the brackets ``low`` to ``high``, arrays of one shape.
 
     ``function`` maps an array of that shape to values and positive slopes.  Newton's method, halving the
-    bracket instead wherever a step leaves it or is not half as long as the step before; each entry rests as
-    soon as its step is down to rounding.  A root outside its bracket gives the nearer end.  Raises
-    ``ValueError`` for brackets of different shapes, upside down or not finite.
+    bracket instead wherever a step leaves it or is not half as long as the Newton step before; each entry
+    rests as soon as its step is down to its own rounding, or below 1e-14 of it to that of the function.
+    A root outside its bracket gives the nearer end.  Raises ``ValueError`` for brackets of different
+    shapes, upside down or not finite.
 
     Example:
 
@@ -31,16 +33,19 @@ def increasing_root(
     low, high = numbers("low", low), numbers("high", high)
     if low.shape != high.shape or (low > high).any():
         raise ValueError(f"low is {low} and high {high}, allowed: arrays of one shape with low <= high")
-    x, previous = (low + high) / 2, high - low
+    x, previous, ends = (low + high) / 2, high - low, (low, high)
     resting = np.zeros(x.shape, dtype=bool)
     for _ in range(_STEPS):
         value, slope = function(x)
         low, high = np.where(value <= 0, x, low), np.where(value >= 0, x, high)
-        new = x - value / slope
-        safe = (new >= low) & (new <= high) & (np.abs(new - x) <= previous / 2)
-        new = np.where(safe, new, low + (high - low) / 2)
-        previous, x = np.abs(new - x), np.where(resting, x, new)
-        resting |= previous <= _RELATIVE * np.abs(x)
+        step = -value / slope
+        new = x + step
+        safe = (new >= low) & (new <= high) & (np.abs(step) <= previous / 2)
+        noise = ~safe & (np.abs(step) <= _NOISE * np.abs(x))
+        new = np.where(noise, np.clip(new, *ends), np.where(safe, new, low + (high - low) / 2))
+        moved, previous = np.abs(new - x), np.where(safe, np.abs(step), high - low)
+        x = np.where(resting, x, new)
+        resting |= noise | (moved <= _RELATIVE * np.abs(x))
         if resting.all():
             break
     return x

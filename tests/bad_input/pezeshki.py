@@ -71,6 +71,7 @@ CASES = [
         )
         for call in (duality.primal_fixed_point, duality.dual_fixed_point)
     ),
+    Case(duality.dual_responses, {"problem": PROBLEM, "offset": HALVES}, {"offset": OFFSET}),
     Case(duality.truncated_fixed_point, {"problem": PROBLEM, "tolerance": 1e-10}, {"tolerance": TOLERANCE}),
     Case(dual_forms.entropy, {"probability": HALVES}, {"probability": NOT_NUMBERS | outside(0, 1)}),
     Case(
@@ -198,7 +199,6 @@ EXEMPT = {
     "lib.theory.duality.contraction_rate": TAKES_A_PROBLEM,
     "lib.theory.duality.relaxation_rates": TAKES_A_PROBLEM,
     "lib.theory.duality.primal_responses": TAKES_A_PROBLEM,
-    "lib.theory.duality.dual_responses": TAKES_A_PROBLEM,
     "lib.theory.starvation.uncoupled_dual": TAKES_A_PROBLEM,
     "lib.theory.starvation.perturbed_dual": TAKES_A_PROBLEM,
     "lib.theory.starvation.square_loss_responses": TAKES_A_PROBLEM,
