@@ -111,7 +111,7 @@ def activation_patterns(w: ArrayLike, inputs: ArrayLike) -> np.ndarray:
     data, neurons = array("inputs", inputs, ("n", "d")), numbers("w", w)
     if neurons.ndim < 2 or neurons.shape[-1] != data.shape[1]:
         raise ValueError(f"w has shape {neurons.shape}, inputs {data.shape}; allowed: (..., m, d) and (n, d)")
-    return neurons @ data.T > 0
+    return _scaled(neurons) @ _scaled(data).T > 0
 
 
 def regions(patterns: ArrayLike, labels: ArrayLike) -> np.ndarray:
@@ -186,15 +186,19 @@ def stable_rank(w: ArrayLike) -> np.ndarray:
 def cluster_radius(*groups: ArrayLike) -> float:
     """Return the largest distance of a neuron from the mean of its own group; each group is (k, d).
 
-    Raises ``ValueError`` for groups of other shapes and values that are not finite.  [sarussi2021, Sec. 5]
+    Raises ``ValueError`` for no group, other shapes and values that are not finite.  [sarussi2021, Sec. 5]
 
     Example:
 
     >>> cluster_radius([[0.0, 0.0], [2.0, 0.0]], [[5.0, 5.0]])
     1.0
     """
+    if not groups:
+        raise ValueError("groups is empty, allowed: one group (k, d) or more")
     arrays = [array("groups", group, ("k", "d")) for group in groups]
-    return max(float(np.linalg.norm(group - group.mean(axis=0), axis=1).max()) for group in arrays)
+    size = max(float(np.abs(group).max()) for group in arrays) or 1.0
+    units = [group / size for group in arrays]
+    return size * max(float(np.linalg.norm(group - group.mean(axis=0), axis=1).max()) for group in units)
 
 
 def largest_angle(neurons: ArrayLike) -> float:
@@ -265,12 +269,18 @@ def _directions(name: str, vectors: ArrayLike) -> np.ndarray:
     entries = numbers(name, vectors)
     if entries.ndim < 1 or not entries.shape[-1]:
         raise ValueError(f"{name} has shape {entries.shape}, allowed: (..., d)")
-    longest = np.abs(entries).max(axis=-1, keepdims=True, initial=0)
+    longest = np.abs(entries).max(axis=-1, initial=0)
     if not longest.all():
         place = int(np.argmin(longest))
         raise ValueError(f"{name} holds a zero vector, which has no direction, number {place} of them")
-    scaled = entries / longest
+    scaled = _scaled(entries)
     return scaled / np.linalg.norm(scaled, axis=-1, keepdims=True)
+
+
+def _scaled(vectors: np.ndarray) -> np.ndarray:
+    """Return vectors along the last axis over the size of their longest entry; zero vectors stay."""
+    longest = np.abs(vectors).max(axis=-1, keepdims=True)
+    return vectors / np.where(longest > 0, longest, 1.0)
 
 
 def _nonzero_labels(labels: ArrayLike, n: int | str) -> np.ndarray:

@@ -110,6 +110,17 @@ def test_directions_do_not_depend_on_the_size_of_vectors(scale):
     )
 
 
+def test_neurons_of_any_size_have_patterns_and_clusters():
+    assert geometry.activation_patterns([[1e-200, -1e-300]], [[1e-200, 0.0], [0.0, 1e-200]]).tolist() == [
+        [True, False]
+    ]
+    assert geometry.cluster_radius(
+        [[3e200, 0.0], [-3e200, 0.0]], [[0.0, 4e200], [0.0, 0.0]]
+    ) == pytest.approx(3e200)
+    with pytest.raises(ValueError, match="groups is empty"):
+        geometry.cluster_radius()
+
+
 @pytest.mark.parametrize("angle", [1e-9, 1e-4, 1.0, 90.0, 179.0, 180 - 1e-9])
 def test_angles_are_exact_next_to_zero_and_to_a_half_turn(angle):
     turned = np.array([np.cos(np.radians(angle)), np.sin(np.radians(angle))])

@@ -44,7 +44,8 @@ def batch_path(
     size = np.linalg.norm(sum_)
     direction = sum_ / size
     h = direction @ w0
-    angle = np.minimum(size * times, 345 - np.log(h + a0))  # where h and a are 1e150, long since learnt
+    # h and a of 1e150 have long since learnt; hyperbolic functions overflow from 710.
+    angle = np.minimum(size * times, min(345 - np.log(h + a0), 709.0))
     along, a = h * np.cosh(angle) + a0 * np.sinh(angle), a0 * np.cosh(angle) + h * np.sinh(angle)
     w = w0 + np.outer(along - h, direction)
     learnt = (a[:, None] * (w @ inputs.T) >= 1).any(axis=1)

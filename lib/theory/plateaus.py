@@ -198,6 +198,7 @@ def two_plateaus(
     )
 
 
+@refuse_overflow
 def largest_epsilon(labels: ArrayLike, *, as_printed: bool = False) -> float:
     """Return the largest epsilon that the phase lemmas admit for orthonormal inputs with these labels (n,).
 
