@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from lib.flow import gradient_flow
 from lib.flow.alignment import alignment_phase
 from lib.flow.lines import Lines
-from lib.losses import LOGISTIC, SQUARE
+from lib.losses import EXPONENTIAL, LOGISTIC, SQUARE
 
 
 def problem(seed, n=5, m=4, d=2):
@@ -113,3 +113,16 @@ def test_two_opposite_data_that_push_one_way_do_not_hold_a_unit():
     )
     events = [(event.datum, event.entering) for event in run.events]
     assert sorted(events) == [(0, True), (1, False)] and run.outputs([20.0])[0, 0] > 1
+
+
+def test_units_that_leave_the_origin_go_on_in_few_steps():
+    """Two units wait at zero until the forces turn; their tolerance is that of before."""
+    data = np.array([[-0.528], [1.056], [-0.398], [-0.791], [-2.248]]), np.array([1.0, 1.0, 1.0, -1.0, -1.0])
+    run = gradient_flow(
+        np.sign([[1], [1], [1], [-1], [-1], [1], [-1], [-1]]), np.full(8, -1.0),
+        [-1, -1, 1, -1, -1, -1, -1, 1], *data, EXPONENTIAL,
+        log_outputs=[0.0, 1.15, 0.19, 0.58, -2.1, -0.11, 1.02, 0.89], train="first",
+        reduction="sum", until=2.4,
+    )  # fmt: skip
+    assert run.stopped == "time reached 2.4" and len(run.times) < 1000
+    assert any(event.entering and event.neuron == 0 for event in run.events)

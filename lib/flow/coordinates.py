@@ -136,8 +136,9 @@ class Referred:
 
     def renew(self, weights: Weights) -> None:
         _, log_norms, _, log_outputs = weights
-        # A weight that passes zero keeps a reference: the other layer's, or a fraction of its last one.
-        sizes = np.maximum(log_norms, self.inner - 2 * _CHANGE)
+        # A weight at zero keeps its reference, at the start it is the other layer's; one that passes zero
+        # has a fraction of its last one.
+        sizes = np.maximum(log_norms, self.inner - np.where(np.isneginf(log_norms), 0.0, 2 * _CHANGE))
         sizes = np.where(np.isneginf(sizes), log_outputs if self.trains_outputs else 0.0, sizes)
         self.inner = np.where(np.isneginf(log_norms), np.maximum(sizes, log_outputs - _TRIAL), sizes)
         self.outer = np.maximum(log_outputs, self.inner) if self.trains_outputs else self.fixed[1]

@@ -72,8 +72,9 @@ def gradient_flow(
     the local error of a step, as a root mean square over the coordinates, relative to the weights of each
     neuron; it is at least 1e-13, and counts as 1e-9 in late or stiff phases if it is below.
 
-    Once the forces are as small as their error, a unit that meets a boundary stays there.  A pair that leaves
-    its side and returns within a quarter of a step is not seen.  Raises ``ValueError`` naming a bad argument.
+    A unit that starts on a boundary goes below it where both sides push away, and stays where below nothing
+    moves it: ``phi'(0) = slope``.  Once the forces are as small as their error, a unit that meets a boundary
+    stays there.  A pair that leaves its side and returns within a quarter of a step is not seen.  Raises ``ValueError`` naming a bad argument.
     [boursier2022, Eq. 9; min2024, Eq. 3; sarussi2021, Sec. 3]
 
     Example:
