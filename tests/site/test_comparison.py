@@ -62,3 +62,12 @@ def test_on_a_phone_every_number_is_a_card_on_the_ground_of_the_page(browser, ad
     colours = page.evaluate(f"{ground}.map(e => getComputedStyle(e).backgroundColor)")
     assert len(colours) == 5 and set(colours) == {"rgba(0, 0, 0, 0)"}
     context.close()
+
+
+def test_on_a_phone_the_chart_fits_at_about_the_size_it_was_drawn(browser, address):
+    page = browser.new_page(viewport={"width": 390, "height": 900})
+    page.goto(f"{address}/book/comparison.html")
+    figure = page.locator("figure#fig-comparison")
+    assert figure.evaluate("figure => figure.scrollWidth - figure.clientWidth") == 0
+    assert figure.locator("img").evaluate("image => image.width / image.naturalWidth") >= 0.9
+    page.close()
