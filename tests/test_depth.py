@@ -212,6 +212,9 @@ def test_inflection_is_a_sign_change_of_the_second_difference():
         turn = np.flatnonzero((bend[:-1] > 0) & (bend[1:] <= 0))
         assert len(turn) == 1
         assert u[turn[0] + 1] == pytest.approx(float(depth.inflection_logit(layers)), abs=2e-3)
+        fastest = np.diff(u).argmax()
+        assert u[fastest] == pytest.approx(float(depth.fastest_logit(layers)), abs=0.01)
+    assert depth.fastest_logit(2) == pytest.approx(1.2784645427610738, rel=1e-15)  # 1 + W(1/e)
     power = 2.0
     u = float(depth.inflection_logit(np.inf))
     assert power / u + 1 == pytest.approx(3 * expit(u), rel=1e-14)

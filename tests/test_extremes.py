@@ -13,6 +13,7 @@ SLOW = (
     "capture",
     "captors",
     "forgetting_flow",
+    "leading_ratio",
     "largest_cosine_outside",
 )
 

@@ -10,7 +10,13 @@ from scipy.special import expit
 
 from lib.theory.learning_curves import logit
 from lib.theory.rare_feature import limit_response, starvation_curve
-from lib.theory.rare_feature_laws import bound_from_start, invariant, late_rare_logit, rare_confidence_bound
+from lib.theory.rare_feature_laws import (
+    bound_from_start,
+    invariant,
+    late_rare_logit,
+    linear_rare_logit,
+    rare_confidence_bound,
+)
 
 FREQUENCIES = [0.5, 0.2, 0.1, 0.01]
 
@@ -138,6 +144,39 @@ def test_limit_of_very_rare_features_is_universal():
     errors = np.array([limit_response(f, 2.0) / np.sqrt(2 * f) - constant for f in (1e-3, 1e-4, 1e-5)])
     assert (np.abs(errors) < 0.1 * np.sqrt([1e-3, 1e-4, 1e-5])).all()
     assert (np.abs(errors[1:]) < np.abs(errors[:-1])).all()
+
+
+@pytest.mark.parametrize(("frequency", "ratio"), [(0.01, 1.0), (0.1, 0.2), (0.5, 1.0), (0.95, 7.0)])
+def test_linear_model_without_a_hidden_neuron(frequency, ratio):
+    def slope(tail):
+        def of_logits(frequent, rare):
+            both = frequency * tail(frequent + rare)
+            return ratio * both / (both + (1 - frequency) * tail(frequent))
+
+        return of_logits
+
+    frequent = np.geomspace(1e-3, 200, 30)
+    exact, softer = (
+        solve_ivp(slope(tail), (0, 200), [0.0], "DOP853", rtol=1e-12, atol=1e-15, t_eval=frequent).y[0]
+        for tail in (lambda q: np.exp(-q), lambda q: expit(-q))
+    )
+    found = linear_rare_logit(frequent, frequency, ratio)
+    np.testing.assert_allclose(found, exact, rtol=1e-10)
+    assert (softer <= frequency * ratio * frequent * (1 + 1e-9)).all()
+    if ratio == 1:
+        assert (softer >= found * (1 - 1e-9)).all() and (softer < found + 0.05).all()
+
+
+def test_linear_model_against_mpmath():
+    cases = [(1e-300, 0.3), (1e-8, 1e-6), (0.1, 0.999999), (3.0, 1.0), (700.0, 1e-12), (1e300, 0.5)]
+    with mpmath.workdps(60):
+        for frequent, frequency in cases:
+            k = (1 - mpmath.mpf(frequency)) / mpmath.mpf(frequency)
+            c = mpmath.mpf(frequent) + k
+            b = mpmath.log(c) - mpmath.log(k) if k and c > 1e290 else mpmath.mpf(frequent) / (1 + k)
+            for _ in range(200):
+                b -= (b + k * mpmath.expm1(b) - frequent) / (1 + k * mpmath.exp(b))
+            assert linear_rare_logit(frequent, frequency) == pytest.approx(float(b), rel=1e-14)
 
 
 def test_bounds_reproduce_the_printed_table():

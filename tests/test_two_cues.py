@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import logit
 
-from lib.theory.two_cues import cue_posteriors, forgetting_flow, penalised_weights
+from lib.theory.two_cues import cue_posteriors, forgetting_flow, leading_ratio, penalised_weights
 
 
 def mean_loss(w, colour, shape, penalty):
@@ -51,6 +51,23 @@ def test_the_weaker_cue_leads_for_a_while_above_a_critical_ratio(ratio, leads):
     path = forgetting_flow(np.linspace(0, 3, 3001), ratio)
     assert (path[:, 1] > path[:, 0]).any() == leads
     assert path[-1, 0] > path[-1, 1]
+
+
+@pytest.mark.parametrize(
+    ("colour", "shape", "penalty"), [(0.85, 0.75, 2.0), (0.94, 0.6, 3.0), (0.9, 0.85, 50.0)]
+)
+def test_at_the_leading_ratio_the_flow_touches_the_diagonal(colour, shape, penalty):
+    cues = {"colour": colour, "shape": shape, "penalty": penalty}
+    critical, times = leading_ratio(**cues), np.linspace(0, 10 / penalty, 20_001)
+    for share in (1e-4, -1e-4):
+        path = forgetting_flow(times, critical * (1 + share), **cues)
+        lead = (path[:, 1] - path[:, 0]).max()
+        assert np.sign(lead) == np.sign(share) and abs(lead) < 1e-3
+
+
+def test_without_enough_penalty_no_ratio_lets_the_shape_lead():
+    with pytest.raises(ValueError, match=r"penalty is 0\.01, with these cues the shape leads at no ratio"):
+        leading_ratio(penalty=0.01)
 
 
 def test_the_lead_of_the_weaker_cue_lasts_as_long_as_it_should():

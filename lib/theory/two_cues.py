@@ -10,11 +10,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.integrate import solve_ivp
+from scipy.optimize import brentq
 from scipy.special import expit, logit
 
 from lib.arguments import broadcast, number, numbers, refuse_overflow
 from lib.theory.newton import damped_newton
 
+_LARGEST_LOG_RATIO = np.log(1e6)
 _SHORTEST = 1e-30  # LSODA never ends on shorter intervals
 _AGREEMENTS = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]])
 
@@ -70,9 +72,9 @@ def forgetting_flow(
     Gradient flow with learning rates ``ratio``, from 1e-6 to 1e6, for the colour and 1 for the shape, as the
     tangent features of a network weigh them.  ``times``, zero or more, increase; they and the ``penalty`` go
     up to 1e6, ``colour`` and ``shape`` are in [1e-6, 1 - 1e-6].  Accurate to about 1e-9.  With the values
-    given above the shape leads for a while (``b > a``) exactly for ratios above 1.546, although in the end
-    the colour leads again: what spectral decoupling gains there is a transient.  Raises ``ValueError`` for
-    other values.
+    given above the shape leads for a while (``b > a``) exactly for ratios above 1.546, that of
+    :func:`lib.theory.two_cues.leading_ratio`, although in the end the colour leads again: what spectral
+    decoupling gains there is a transient.  Raises ``ValueError`` for other values.
 
     Example:
 
@@ -98,6 +100,42 @@ def forgetting_flow(
     if not path.success:
         raise RuntimeError(f"the flow could not be integrated ({path.message}); try nearer times")
     return path.y.T
+
+
+def leading_ratio(*, colour: float = 0.85, shape: float = 0.75, penalty: float = 2.0) -> float:
+    """Return the ratio of learning rates above which the shape leads for a while in the forgetting flow.
+
+    Arguments as of :func:`forgetting_flow`, with ``colour`` above ``shape``, both above 1/2, and ``penalty``
+    positive.  The flow of this ratio touches the line ``a = b`` from below.  Accurate to about 1e-7.  Raises
+    ``ValueError`` for other values, and where the ratio is above 1e6.
+
+    Example:
+
+    >>> round(leading_ratio(), 3)
+    1.546
+    """
+    chances, start = _chances(colour, shape), penalised_weights(colour, shape, 0.0)
+    weight = number("penalty", penalty, 1e-6, 1e6, "[]")
+    if not 0.5 < shape < colour:
+        raise ValueError(f"colour is {colour}, shape {shape}; allowed: 0.5 < shape < colour")
+
+    def longest_lead(log_ratio: float) -> float:
+        rates = np.array([np.exp(log_ratio), 1.0])
+
+        def velocity(_: float, w: np.ndarray) -> np.ndarray:
+            return -rates * _slope(w, chances, weight)
+
+        def gain(time: float, w: np.ndarray) -> float:
+            return float(np.diff(velocity(time, w))[0])
+
+        gain.terminal, gain.direction = True, -1  # type: ignore[attr-defined]
+        end = 50 / (weight * min(chances @ (1 - _AGREEMENTS.prod(axis=1)), 1.0))
+        path = solve_ivp(velocity, (0.0, end), start, method="LSODA", events=gain, rtol=1e-10, atol=1e-13)
+        return float(np.diff(path.y[:, -1])[0])
+
+    if longest_lead(_LARGEST_LOG_RATIO) <= 0:
+        raise ValueError(f"penalty is {penalty}, with these cues the shape leads at no ratio up to 1e6")
+    return float(np.exp(brentq(longest_lead, 0.0, _LARGEST_LOG_RATIO, xtol=1e-10)))
 
 
 def _chances(colour: float, shape: float) -> np.ndarray:

@@ -215,6 +215,7 @@ CASES = [
             "norm": NO_SIZE | st.just(np.ones(3)),
         },
     ),
+    Case(depth.fastest_logit, {"depth": 3.0}, {"depth": NO_DEPTH}),
     Case(depth.inflection_logit, {"depth": 3.0}, {"depth": NO_DEPTH}),
     Case(
         depth_break_even.pointwise_break_even,
@@ -308,6 +309,11 @@ CASES = [
             "frequency": NO_FREQUENCY,
             "ratio": NO_SIZE,
         },
+    ),
+    Case(
+        rare_feature_laws.linear_rare_logit,
+        {"frequent_logit": np.ones(2), "frequency": 0.3, "ratio": 1.5},
+        {"frequent_logit": NO_TIME, "frequency": NO_FREQUENCY, "ratio": NO_SIZE | st.just(np.ones(3))},
     ),
     Case(
         rare_feature_laws.invariant,

@@ -193,6 +193,15 @@ CASES = [
             "penalty": FROM_ZERO,
         },
     ),
+    Case(
+        two_cues.leading_ratio,
+        {"colour": 0.8, "shape": 0.7, "penalty": 1.0},
+        {
+            "colour": CHANCE | misshapen(0.5) | st.floats(0.1, 0.7),
+            "shape": CHANCE | misshapen(0.5) | st.floats(0.1, 0.5) | st.floats(0.8, 0.9),
+            "penalty": FROM_ZERO | st.just(0.0),
+        },
+    ),
 ]
 TAKES_A_PROBLEM = "takes nothing but a problem, which has been checked"
 EXEMPT = {
