@@ -287,6 +287,19 @@ def test_broadcast_and_roots():
     assert increasing_root(lambda x: (x - 2, np.ones(1)), np.zeros(1), np.ones(1)) == pytest.approx(1)
 
 
+def test_roots_of_logarithms_rest_at_the_rounding_of_what_they_are_of():
+    # exp(x) - 1 rounds to 1e-16, and so says nothing of the digits of a smaller x.
+    steps = []
+
+    def gap(x):
+        steps.append(1)
+        return np.exp(x) - np.exp(roots), np.exp(x)
+
+    roots = np.geomspace(1e-12, 1e-3, 200)
+    found = increasing_root(gap, roots - 1, roots + 2, unit=1.0)
+    assert np.abs(found - roots).max() < 1e-15 and len(steps) < 12
+
+
 def test_a_weight_that_has_crossed_zero_from_afar_keeps_its_digits():
     h, a = hinge.weights(1e16, 8e80, [-2e88, -3.0], 2e-14)
     np.testing.assert_allclose(h * a, 1.0, rtol=1e-13)

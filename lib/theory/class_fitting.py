@@ -279,4 +279,4 @@ def datum_log_margin(
         slope = np.exp(np.minimum(np.exp(log_margin), _LARGEST))
         return _primitive(log_margin, exponential) - target, slope if exponential else (1 + slope) / 2
 
-    return increasing_root(gap, first, np.maximum(high, first))
+    return increasing_root(gap, first, np.maximum(high, first), unit=1.0)

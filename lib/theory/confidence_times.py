@@ -93,4 +93,4 @@ def crossover_confidence(u0: ArrayLike) -> np.ndarray:
 
     # F(u) - log sigmoid(u) exceeds 2 log u + gamma, and equals Ei(u0) only at a u between u0 and this bound.
     low, high = np.log(u0), np.minimum((target - np.euler_gamma) / 2, np.log(LARGEST_CROSSOVER_START))
-    return expit(np.exp(increasing_root(residual, low, np.maximum(low, high))))
+    return expit(np.exp(increasing_root(residual, low, np.maximum(low, high), unit=1.0)))

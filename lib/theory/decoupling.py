@@ -35,7 +35,7 @@ def decoupled_response(penalty: ArrayLike, target: ArrayLike = 0.0) -> np.ndarra
     # y = log(q - target): the root lies below both bounds, and the slope is at least 1.
     above = np.log(wrightomega(np.maximum(-goal - scale, 0)))
     above = np.minimum(above, -scale - np.logaddexp(0, goal))
-    x = np.exp(increasing_root(excess, above - 1 - np.abs(excess(above)[0]), above))
+    x = np.exp(increasing_root(excess, above - 1 - np.abs(excess(above)[0]), above, unit=1.0))
     # One step in x itself removes the rounding of log(penalty).
     p = expit(-goal - x)
     return goal + x - (weight * x - p) / (weight + p * (1 - p))

@@ -94,7 +94,7 @@ def inverse_clock(value: ArrayLike, depth: ArrayLike) -> np.ndarray:
     goal = np.where(small, goal, np.log(np.where(small, 0.0, value - one) + _SHIFT))
 
     def residual(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        u = logit(x)
+        u = np.where(small, np.exp(np.where(small, x, 0.0)), x)
         rise = _clock(u, e) - one
         low = np.where(small, rise, 0.0)
         scaled = 1 + e * low / 2
@@ -105,15 +105,11 @@ def inverse_clock(value: ArrayLike, depth: ArrayLike) -> np.ndarray:
         value = np.where(small, straight, np.log(shifted)) - goal
         return value, np.where(small, below_slope, above_slope)
 
-    # The unknown is log u - 1 below 1, and u above: nowhere near zero, where rounding would be all of it.
-    def logit(x: np.ndarray) -> np.ndarray:
-        return np.where(small, np.exp(np.where(small, x, 0.0) + 1), x)
-
     # Above 1, G grows like u^(e - 1) e^u with e from -1 to 0.
-    near = np.maximum(goal - 1, 0.7), np.minimum(goal + 2 * np.log1p(np.abs(goal)) + 3, _LARGEST)
-    return logit(
-        increasing_root(residual, np.where(small, goal - 1, near[0]), np.where(small, -1.0, near[1]))
-    )
+    high = np.minimum(goal + 2 * np.log1p(np.abs(goal)) + 3, _LARGEST)
+    ends = np.where(small, goal, np.maximum(goal - 1, 0.7)), np.where(small, 0.0, high)
+    root = increasing_root(residual, *ends, unit=1.0)
+    return np.where(small, np.exp(np.where(small, root, 0.0)), root)
 
 
 def clock_rate(depth: ArrayLike, norm: ArrayLike = 1.0) -> np.ndarray:

@@ -87,4 +87,4 @@ def confidence_break_even(
     low = np.maximum(high - width, lowest)
     if (lead(low)[0] > 0).any():
         raise ValueError(f"confidence holds {expit(goal.max())}, allowed: break-even logits above 1e-290")
-    return np.exp(increasing_root(lead, low, high))
+    return np.exp(increasing_root(lead, low, high, unit=1.0))

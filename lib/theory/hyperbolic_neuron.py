@@ -225,13 +225,19 @@ def _solve(
         slope, passed = 1 + np.exp(u), excess(u, width)
         since = 2 * angle(base, np.maximum(u, base), width) + passed - start + shift
         early_value = 2 * s + passed - before - goal
-        late_value = np.log(since) - np.log(np.where(late, goal - until_base, 0.0) + shift)
+        late_value = np.log(since) - level
         late_slope = slope / np.hypot(np.where(late, u, 1.0), width) / since
         return np.where(late, late_value, early_value), np.where(late, late_slope, slope)
 
+    # The time grows at least by e^u / sqrt(u^2 + b^2) with its shift, and at most 4 times that.
+    least, most = base, last
+    level = np.log(np.where(late, goal - until_base, 0.0) + shift)
+    for _ in range(2):
+        least = np.maximum(base, level + np.log(np.hypot(least, width)) - np.log(4))
+        most = np.clip(level + np.log(np.hypot(most, width)), least, last)
     high = np.minimum(goal, whole_angle)  # the time grows faster than the angle, and at most 1 + e^base times
     low = np.where(dead, high, high / (1 + np.exp(base)))
-    root = increasing_root(residual, np.where(late, base, low), np.where(late, last, high))
+    root = increasing_root(residual, np.where(late, least, low), np.where(late, most, high))
     s = np.where(late, whole_angle, root)
     u = np.where(late, root, turn(s))
     s = np.where(late, angle(u0, np.maximum(u, u0), width), s)

@@ -89,7 +89,7 @@ def orthogonal_alignment(
     sizes = lengths(v)
     if (error := np.abs(sizes - 1)).max() > 1e-9:
         raise ValueError(
-            f"directions holds a vector of norm {sizes[error.argmax()]:.6g}, allowed: unit vectors"
+            f"directions holds a vector of norm {sizes[error.argmax()]:.12g}, allowed: unit vectors"
         )
     norms = lengths(x)
     units = x / norms[:, None]

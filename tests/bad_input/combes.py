@@ -64,10 +64,16 @@ NO_SHARE = NO_FREQUENCY | st.just(1.0)
 CASES = [
     Case(
         roots.increasing_root,
-        {"function": lambda x: (x - 1, np.ones_like(x)), "low": np.zeros(2), "high": np.full(2, 3.0)},
+        {
+            "function": lambda x: (x - 1, np.ones_like(x)),
+            "low": np.zeros(2),
+            "high": np.full(2, 3.0),
+            "unit": 0.0,
+        },
         {
             "low": NOT_REAL | misshapen(ARRAYS) | st.just(np.full(2, 4.0)),
             "high": NOT_REAL | misshapen(ARRAYS),
+            "unit": NO_TIME | misshapen(0.5),
         },
     ),
     Case(
