@@ -61,10 +61,10 @@ def minimum_norm_interpolation(inputs: ArrayLike, labels: ArrayLike, *, slope: f
     ``inputs`` is (n, d) with n at most 8, ``labels`` (n,) real, ``slope`` the leaky slope, from 0 to
     below 1. Solved by Clarabel through cvxpy, up to about 1e-8 of the value for data of any size; the
     minimiser need not be unique, the value is.  Raises ``ValueError`` for bad shapes, for labels that are
-    all zero, and for data that no ReLU network without bias interpolates (a zero input with a label, or
-    inputs of one ray whose labels are not in proportion), naming the data;
-    :class:`lib.least_norm.SolverFailure` if the solver gives up or leaves a residual of 1e-6.  Source:
-    [boursier2022, Eq. 8] for orthogonal inputs.
+    all zero, and for data that no ReLU network without bias interpolates (a zero input with a label,
+    inputs of one ray whose labels are not in proportion, or opposite inputs whose labels do not differ by
+    a linear function), naming the data; :class:`lib.least_norm.SolverFailure` if the solver gives up or
+    leaves a residual of 1e-6.  Source: [boursier2022, Eq. 8] for orthogonal inputs.
 
     Example:
 
@@ -99,8 +99,6 @@ def minimum_norm_interpolation(inputs: ArrayLike, labels: ArrayLike, *, slope: f
             raise SolverFailure(
                 f"Clarabel failed ({error}); inputs and labels of like size may help"
             ) from None
-    if problem.status in ("infeasible", "infeasible_inaccurate"):
-        raise ValueError("inputs and labels admit no interpolating ReLU network, allowed: data that do")
     if problem.status not in ("optimal", "optimal_inaccurate") or vectors.value is None:
         raise SolverFailure(
             f"Clarabel ended with the status {problem.status}; look for inputs that nearly share a ray"
@@ -186,10 +184,21 @@ def _checked(inputs: ArrayLike, labels: ArrayLike) -> tuple[np.ndarray, np.ndarr
     units = x / np.where(norms > 0, norms, 1.0)[:, None]
     for i in range(len(x)):
         for k in range(i):
-            same_ray = norms[i] > 0 and norms[k] > 0 and units[i] @ units[k] >= 1 - 1e-12
+            same_ray = norms[i] > 0 and norms[k] > 0 and lengths(units[i] - units[k]) < 1e-12
             if same_ray and abs(rates[i] - rates[k]) > 1e-12 * np.abs(rates).max():
                 raise ValueError(
                     f"inputs {k} and {i} lie on one ray but their labels are not in proportion: "
                     "no ReLU network without bias fits them"
                 )
+    opposite = [(k, i) for i in range(len(x)) for k in range(i) if lengths(units[i] + units[k]) < 1e-12]
+    if opposite:
+        first, second = np.array(opposite).T
+        odd = rates[first] - rates[second]
+        missed = np.abs(odd - units[first] @ np.linalg.lstsq(units[first], odd, rcond=None)[0])
+        if missed.max() > 1e-9 * np.abs(rates).max():
+            raise ValueError(
+                f"inputs holds opposite pairs, {', '.join(f'{k} and {i}' for k, i in opposite)}, at which a "
+                "network without bias differs by a linear function, but the labels do not: no ReLU network "
+                "fits them"
+            )
     return x, y

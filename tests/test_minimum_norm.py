@@ -100,6 +100,24 @@ def test_bad_data_are_refused(inputs, labels, message):
         minimum_norm_interpolation(inputs, labels)
 
 
+@pytest.mark.parametrize("slope", [0.0, 0.3])
+def test_opposite_inputs_must_differ_by_a_linear_function(slope):
+    # phi(z) - phi(-z) is a multiple of z, and three pairs in the plane are dependent.
+    half = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]])
+    inputs = np.vstack([half, -half])
+    rng = np.random.default_rng(3)
+    even, linear = rng.standard_normal(3), half @ rng.standard_normal(2)
+    solved = minimum_norm_interpolation(inputs, np.concatenate([even + linear, even - linear]), slope=slope)
+    assert solved.value == pytest.approx(solved.lower_bound, rel=1e-6)
+    with pytest.raises(ValueError, match="opposite pairs, 0 and 3, 1 and 4, 2 and 5"):
+        minimum_norm_interpolation(inputs, [1.0, 1.0, 1.0, 0.0, 0.0, 0.0], slope=slope)
+
+
+def test_nearly_equal_rays_are_no_ray():
+    solved = minimum_norm_interpolation([[1.0, 0.0], [1.0, 1e-6]], [1.0, -1.0])
+    assert solved.value == pytest.approx(2e6, rel=1e-5)
+
+
 def test_proportional_labels_on_a_ray_are_fine():
     solved = minimum_norm_interpolation([[1.0, 0.0], [2.0, 0.0]], [1.0, 2.0])
     np.testing.assert_allclose(solved.value, 1.0, rtol=1e-6)
