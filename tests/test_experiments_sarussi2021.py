@@ -18,6 +18,7 @@ from tests.images import write_mnist
 
 DIGITS = ["sarussi2021-figure-2", "sarussi2021-figure-6"]
 
+SLOPES = "sarussi2021-slopes"
 GAUSSIANS = ["sarussi2021-figure-8", "sarussi2021-figure-9"]
 
 
@@ -28,7 +29,7 @@ def quick(name):
     return experiment.run(experiment.quick, [0], "cpu")
 
 
-@pytest.mark.parametrize("name", DIGITS + GAUSSIANS)
+@pytest.mark.parametrize("name", [*DIGITS, SLOPES, *GAUSSIANS])
 def test_metrics_are_plain_finite_and_small(name):
     metrics = quick(name)
     assert json.loads(json.dumps(metrics, allow_nan=False)) == metrics
