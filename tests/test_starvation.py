@@ -419,6 +419,7 @@ def test_flows_may_start_elsewhere_and_end_at_once():
         (lambda: FeatureProblem(np.eye(2), np.ones(3), 1.0), "strengths"),
         (lambda: FeatureProblem(np.eye(2), -np.ones(2), 1.0), "strengths"),
         (lambda: FeatureProblem(np.eye(2), np.ones(2), 0.0), "ridge holds 0.0"),
+        (lambda: FeatureProblem(np.eye(1), [1e200], 1e-5), "strengths go up to 1e\\+200 and ridge is 1e-05"),
         (lambda: rotation(1.0), "delta holds 1.0"),
         (lambda: starvation_sign(-1.0, 2.0, 1.0), "delta holds -1.0"),
         (lambda: decoupled_response(0.0), "penalty holds 0.0"),

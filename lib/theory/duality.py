@@ -20,8 +20,8 @@ class FeatureProblem:
     ``u`` has shape (n, r) with orthonormal columns, ``strengths`` (r,) are the singular values, ``ridge`` is
     the factor of half the squared norm of the parameters, the loss being summed over the n examples (for a
     mean loss it is n times the weight decay).  The rotation V plays no part.  Raises ``ValueError`` for
-    columns that are not orthonormal up to 1e-8, other shapes, negative strengths and a ridge that is not
-    positive.
+    columns that are not orthonormal up to 1e-8, other shapes, negative strengths, a ridge that is not
+    positive, and where squared strengths over the ridge exceed 1e300.
 
     Example:
 
@@ -42,6 +42,13 @@ class FeatureProblem:
         object.__setattr__(self, "u", u)
         object.__setattr__(self, "strengths", array("strengths", self.strengths, u.shape[1:], 0, ends="[)"))
         object.__setattr__(self, "ridge", number("ridge", self.ridge, 0))
+        with np.errstate(over="ignore"):
+            largest = float(self.strengths.max() ** 2 / self.ridge)
+        if not largest < 1e300:
+            raise ValueError(
+                f"strengths go up to {self.strengths.max():g} and ridge is {self.ridge:g}, allowed: squared "
+                "strengths over the ridge below 1e300"
+            )
         excess = np.abs(u.T @ u - np.eye(u.shape[1])).max()
         if not excess < 1e-8:
             raise ValueError(f"u has columns that are not orthonormal: U^T U is off by {excess:.2g}")
