@@ -1,5 +1,6 @@
 """Fates at random starts by counting, decay on the line by its exact time, and who captures small neurons."""
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given
@@ -52,6 +53,16 @@ def test_capture_probability_is_a_share_of_starts(norms, rates, ratio):
     )
     other = capture_probability(norms[::-1], rates[::-1], ratio)
     assert capture_probability(norms, rates, ratio) == pytest.approx(1 - other, rel=1e-14)
+
+
+@pytest.mark.parametrize(("first", "second"), [(1e-8, 1.0), (1.0, 1e-8), (3.0, 3.0), (1e-3, 50.0)])
+def test_rare_captures_keep_their_digits(first, second):
+    for ratio in (1e-6, 1.0, 1e6):
+        with mpmath.workdps(50):
+            x, y, q = (mpmath.mpf(each) for each in (first, second, ratio))
+            size = mpmath.sqrt((1 + q**2) * (x**2 + y**2))
+            exact = 0.5 + (mpmath.asin(x / size) - mpmath.asin(y / size)) / mpmath.pi
+        assert capture_probability((first, second), ratio=ratio) == pytest.approx(float(exact), rel=2e-15)
 
 
 @pytest.mark.parametrize("excess", [0.0, 0.1, 2.0])

@@ -76,8 +76,9 @@ def capture_probability(
     [0.5, 0.635, 0.723]
     """
     first, second = pair("norms", norms) * pair("rates", rates)
-    size = np.hypot(first, second) * np.hypot(1, numbers("ratio", ratio, 0.0))
-    return 0.5 + (np.arcsin(first / size) - np.arcsin(second / size)) / np.pi
+    third = np.hypot(first, second) * numbers("ratio", ratio, 0.0)
+    # Two positive angles: the first arcsine, and a right angle less the second.
+    return (np.arctan2(first, np.hypot(third, second)) + np.arctan2(np.hypot(third, first), second)) / np.pi
 
 
 @refuse_overflow
