@@ -39,9 +39,9 @@ def class_sums(inputs: ArrayLike, labels: ArrayLike) -> tuple[np.ndarray, np.nda
 def cap_constant(inputs: ArrayLike, labels: ArrayLike) -> float:
     """Return the least upper bound of the zeta_1 of Lemma 8; at least mu^2 under Assumption 1.
 
-    It is the least squared cosine of a datum with ``x_+`` and with ``x_-`` (a class that is present), for
-    data as in :func:`lib.theory.cone_constants.class_sums`.  Raises ``ValueError`` for other data.  [min2024,
-    Lemma 8; the value is ours]
+    It is the least squared cosine of any datum, of either class, with ``x_+`` or ``x_-`` (those that are
+    present), for data as in :func:`lib.theory.cone_constants.class_sums`.  Raises ``ValueError`` for other
+    data.  [min2024, Lemma 8; the value is ours]
 
     Example:
 
