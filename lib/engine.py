@@ -7,6 +7,7 @@ What is recorded or in the journal already is not computed again.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import shlex
 import time
@@ -195,15 +196,17 @@ def sweep(
             last = attempt == settings.retries
             left = [len(state.to_do) for state in states]
             failed = [0] * len(states)
-            for number, result in run_all(jobs, pool):
-                which = origin[number]
-                states[which].journal.add(result, runs[which], time.monotonic() - begun)
-                failed[which] += len(result["failures"])
-                left[which] -= len(result["seeds"]) + len(result["failures"])
-                if not left[which] and (last or not failed[which]):
-                    states[which].journal.put_on_record(records)
-                name = states[which].task.experiment.name
-                progress.step(len(result["seeds"]), result["failures"], last, name)
+            # Closed at once when something comes between, so that the workers end before all else.
+            with contextlib.closing(run_all(jobs, pool)) as results:
+                for number, result in results:
+                    which = origin[number]
+                    states[which].journal.add(result, runs[which], time.monotonic() - begun)
+                    failed[which] += len(result["failures"])
+                    left[which] -= len(result["seeds"]) + len(result["failures"])
+                    if not left[which] and (last or not failed[which]):
+                        states[which].journal.put_on_record(records)
+                    name = states[which].task.experiment.name
+                    progress.step(len(result["seeds"]), result["failures"], last, name)
             states = [state_of(state.task, records, journal) for state in states]
             if not any(state.to_do for state in states):
                 break

@@ -12,7 +12,8 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,7 +87,10 @@ class Pool:
             parallel = joblib.Parallel(
                 n_jobs=processes, batch_size=1, pre_dispatch=together, return_as="generator_unordered"
             )
-        yield from parallel(joblib.delayed(_numbered)(number, job) for number, job in jobs.items())
+        with warnings.catch_warnings():
+            # On an early end joblib advises programs that hand out too much by themselves.
+            warnings.filterwarnings("ignore", "[0-9]+ tasks which were still being processed")
+            yield from parallel(joblib.delayed(_numbered)(number, job) for number, job in jobs.items())
 
 
 def _numbered(number: int, job: Job) -> tuple[int, dict]:
@@ -104,7 +108,7 @@ def _end_with(parent: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def run_all(jobs: Sequence[Job], pool: Pool) -> Iterator[tuple[int, dict]]:
+def run_all(jobs: Sequence[Job], pool: Pool) -> Generator[tuple[int, dict], None, None]:
     """Run all jobs on the pool; yield each one's place in ``jobs`` and its result, as they return.
 
     A job whose worker dies twice gives a result in which all its seeds failed.  Raises ``ValueError`` for
@@ -123,7 +127,7 @@ def run_all(jobs: Sequence[Job], pool: Pool) -> Iterator[tuple[int, dict]]:
     return _run_all(jobs, pool)
 
 
-def _run_all(jobs: Sequence[Job], pool: Pool) -> Iterator[tuple[int, dict]]:
+def _run_all(jobs: Sequence[Job], pool: Pool) -> Generator[tuple[int, dict], None, None]:
     waiting = dict(enumerate(jobs))
     while waiting:
         try:
