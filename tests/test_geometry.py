@@ -57,6 +57,11 @@ def test_largest_cosine_outside_is_that_of_lemma_9(mu):
     assert largest_cosine_outside(inputs, labels, rng=rng) == pytest.approx(np.sqrt(1 - mu**2), abs=1e-9)
 
 
+def test_on_a_line_no_vector_outside_has_a_positive_cosine():
+    for seed in range(5):
+        assert largest_cosine_outside([[1.0], [3.0]], [1, 1], rng=np.random.default_rng(seed)) == 0
+
+
 def test_illegal_changes():
     events = np.array(
         [(0.0, 0, 0, True), (0.0, 0, 1, True), (0.0, 1, 0, False), (0.0, 1, 1, False)],
