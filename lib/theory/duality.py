@@ -208,9 +208,9 @@ def primal_responses(problem: FeatureProblem) -> np.ndarray:
 def dual_responses(problem: FeatureProblem, offset: ArrayLike = 0.0) -> np.ndarray:
     """Return the feature responses z, shape (r,), at the maximum of the dual problem (Newton in p).
 
-    They are ``S^2 U^T p / ridge``, or where that would cancel ``U^T (q - offset)``, ``q = log((1-p)/p)`` the
-    signed outputs.  Accurate to 1e-12 of the largest response, for couplings as of
-    :func:`lib.theory.duality.dual_fixed_point`, from where ``offset`` and the errors are.
+    They are ``S^2 U^T p / ridge``, or where that would cancel ``U^T (q - offset)`` with the signed outputs
+    ``q = log((1-p)/p)``, and accurate to 1e-12 of the largest.  ``offset`` and errors as of
+    :func:`lib.theory.duality.dual_fixed_point`.
 
     Example:
 
