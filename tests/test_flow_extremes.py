@@ -230,3 +230,18 @@ def test_the_jacobian_of_the_implicit_method_is_the_derivative(train, continuati
     steps = 1e-6 * np.eye(len(state))
     numeric = [(run.field(1.0, state + step) - run.field(1.0, state - step)) / 2e-6 for step in steps]
     np.testing.assert_allclose(run.jacobian(1.0, state), np.transpose(numeric), atol=1e-8)
+
+
+@pytest.mark.parametrize("m", [1, 3])
+def test_what_moves_as_the_logarithm_of_time_is_followed_as_far_as_rounding_allows(m):
+    """The first three data balance; the margin q of the last obeys ``q' = m exp(-q) / 4`` at late times."""
+    inputs = np.array([[1.0, 0.0], [1.5, 0.0], [-1.0, 0.0], [0.3, 1.0]])
+    run = gradient_flow(
+        np.tile([0.6, 0.8], (m, 1)), np.linspace(-1.0, 0.0, m), np.ones(m), inputs, [1, -1, 1, 1], LOGISTIC,
+        train="first", slope=1.0, until=1e40,
+    )  # fmt: skip
+    assert run.stopped == "time reached 1e+40" or "too faint to be followed" in run.stopped
+    assert run.log_times[-1] > 30 and (run.log_times > 12).sum() < 400
+    late = run.log_times > 25
+    # Steps err by 1e-9 of weights of size 90 at most, and the balance is off by 1/t at exp(25).
+    np.testing.assert_allclose(run.outputs()[late, 3], run.log_times[late] + np.log(m / 4), atol=2e-7)

@@ -177,12 +177,12 @@ class Referred:
         v, scale = self._inner(state), np.exp(np.minimum(self.inner + self.outer, _TRIAL))
         return v, np.broadcast_to(self._outputs(state) * scale, v.shape[:-1])
 
-    def _ratio(self) -> np.ndarray:
+    def ratio(self) -> np.ndarray:
         # Beyond that neurons have no drive: it would have moved them long ago.
         return np.exp(np.minimum(self.outer - self.inner, _TRIAL))
 
     def velocity(self, state: np.ndarray, v: np.ndarray, drive: np.ndarray) -> np.ndarray:
-        ratio = self._ratio()
+        ratio = self.ratio()
         in_w = ((ratio * self._outputs(state))[:, None] * drive).ravel()
         if not self.trains_outputs:
             return in_w
@@ -216,7 +216,7 @@ class Referred:
     def coupling(self, drive: np.ndarray) -> np.ndarray:
         """Return the derivative (size, size) of `velocity` in the state, for drives (m, d) that stay."""
         block = np.zeros((self.cut + len(drive), self.cut + len(drive)))
-        ratio = self._ratio()
+        ratio = self.ratio()
         for j, (own, scale) in enumerate(zip(drive, ratio, strict=True)):
             inner = slice(j * len(own), (j + 1) * len(own))
             block[inner, self.cut + j], block[self.cut + j, inner] = scale * own, own / scale

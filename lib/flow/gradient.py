@@ -14,8 +14,8 @@ finds their ends:
    the state is cut there, `lib.flow.boundaries` chooses what the unit does on its boundary (cross, stay at
    zero, slide), and the integrator starts anew.  Kinks of the hinge loss are treated alike
    (`lib.flow.kinks`).
-4. *Stiff phase.*  When thousands of steps are taken and left, an implicit method takes over
-   (`lib.flow.stiff`).
+4. *Stiff phase.*  When thousands of steps are taken and left, an implicit method takes over, in the
+   logarithm of time (`lib.flow.stiff`).
 5. *Late phase.*  Towards ``log_until`` the loss is integrated out of time, ``ds = L dt``, by an implicit
    method (`lib.flow.late`): at the end of a classification, s is of order one for ever.
 """
@@ -70,11 +70,13 @@ def gradient_flow(
     for some too faint to be followed, or if the integrator cannot reach its tolerance; ``stopped`` says
     which, and what was computed is returned.  Data that cannot be separated end at rest.  ``rtol`` bounds
     the local error of a step, as a root mean square over the coordinates, relative to the weights of each
-    neuron; it is at least 1e-13, and counts as 1e-9 in late or stiff phases if it is below.
+    neuron; it is at least 1e-13, and counts as 1e-9 in late or stiff phases if it is below (as 1e-6 at most
+    in a coordinate that rounding moves by more).
 
     A unit that starts on a boundary goes below it where both sides push away, and stays where below nothing
     moves it: ``phi'(0) = slope``.  Once the forces are as small as their error, a unit that meets a boundary
-    stays there.  A pair that leaves its side and returns within a quarter of a step is not seen.  Raises ``ValueError`` naming a bad argument.
+    stays there.  A pair that leaves its side and returns within a quarter of a step is not seen.  Raises
+    ``ValueError`` naming a bad argument.
     [boursier2022, Eq. 9; min2024, Eq. 3; sarussi2021, Sec. 3]
 
     Example:

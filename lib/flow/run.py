@@ -151,15 +151,15 @@ class Run(Field):
         solver, stalled = self.solver(None, until), 0
         while True:
             with _trials():
-                message = solver.step()
+                message = self.step(solver)
             if solver.status == "failed":
-                return f"the step size underflowed at time {self.times[-1]:.6g}: {message}"
+                return f"the integrator failed at time {self.times[-1]:.6g}: {message}"
             dense = solver.dense_output()
             end, stopped = self.end_of_step(dense, solver.t_old, solver.t, until)
             s, pairs, data = self.next_event(dense, solver.t_old, end)
             state = solver.y if s == solver.t else dense(s)
             turning = bool(pairs or data)
-            stalled = stalled + 1 if turning and s - self.s <= 1e-14 * s else 0
+            stalled = stalled + 1 if turning and s - self.s <= 1e-14 * abs(s) else 0
             self.advance(s, state, self.weights(state), self.piece(dense, solver.t_old, s))
             if data:
                 self.cross_kinks(state, data)
@@ -178,6 +178,10 @@ class Run(Field):
                 return f"events accumulate at time {self.times[-1]:.6g}"
             if turning or outgrown:
                 solver = self.solver(solver.step_size, until)
+
+    def step(self, solver: OdeSolver) -> str | None:
+        """Take a step, and return why it failed, if it did."""
+        return solver.step()
 
     def end_of_step(self, dense: Callable, start: float, end: float, until: float) -> tuple[float, str]:
         """Return where a step from ``start`` to ``end`` is cut, and why the run stops there, if it does."""

@@ -1,25 +1,33 @@
 """Stiff stretches of a flow, by an implicit method.
 
 Near its end a flow is stiff: steps of an explicit method stay as short as the fastest direction demands,
-while nothing moves any more.  Radau's method with the exact Jacobian then takes steps of any length.  It is
-used when an explicit method has taken many steps and would need many more, in plain time here and in rescaled
-time in `lib.flow.late`.  Where the forces balance, though none of them vanishes, the network rests.
+while nothing moves any more, or only as the logarithm of time.  Radau's method with the exact Jacobian then
+takes steps of any length, in the logarithm of time.  It is used when an explicit method has taken many steps
+and would need many more, in plain flows here and in rescaled time in `lib.flow.late`.  Where the forces
+balance, though none of them vanishes, the network rests.
 """
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
+
 import numpy as np
 from scipy.integrate import OdeSolver, Radau
+from scipy.linalg import LinAlgWarning
 
 from lib.flow.coordinates import Referred
 from lib.flow.run import Run
-from lib.flow.trajectory import Trajectory, Weights
+from lib.flow.trajectory import Piece, Trajectory, Weights
 
 _EXPLICIT_STEPS = 2000  # before a flow may count as stiff
 _MANY_STEPS = 2000  # it is stiff if more than so many are left
 _LARGEST = 600  # entries of a state, at most: the Jacobian of larger ones costs more than explicit steps
 _NEWTON = 1e-9  # tolerance below which the implicit method's equations drown in rounding
 _BALANCE = 1e-9  # the sum of forces, relative to their sizes, that counts as their error
+_ROUNDING = 1e-16  # error of a force relative to it
+_DROWNED = 1e-4  # motion by rounding that hides what faint forces do
+_COARSEST = 1e-6  # tolerance, at most, where rounding moves the state by more than it should be
 _FAINT = 1e-6  # a force of less than this part of all may be that of a datum whose margin grows for ever
 
 
@@ -35,7 +43,7 @@ def plain_flow(run: Run, until: float, loss_below: float, max_steps: int) -> Tra
     >>> run = Run(start, Span(x, start.directions), np.ones(2), SQUARE, "first", "sum", 1.0, 1e-10)
     >>> flow = plain_flow(run, 1e9, 0.0, 10_000)
     >>> flow.stopped, flow.outputs()[-1].round(9)
-    ('the loss reached 0', array([1., 1.]))
+    ('time reached 1e+09', array([1., 1.]))
     """
     run.align(until)
     stopped = run.integrate(until, loss_below, min(max_steps, _EXPLICIT_STEPS))
@@ -48,7 +56,7 @@ def plain_flow(run: Run, until: float, loss_below: float, max_steps: int) -> Tra
 
 
 class StiffRun(Run):
-    """The continuation of a run by an implicit method, up to the time ``until``.
+    """The continuation of a run by an implicit method, in the logarithm of time, up to the time ``until``.
 
     Example:
 
@@ -70,6 +78,7 @@ class StiffRun(Run):
         self.referred = Referred(self.recorded[-1], trains_outputs=self.trains_outputs)
         self.coordinates, self.balanced = self.referred, False
         self.rtol = max(self.rtol, _NEWTON)
+        self.s, self.drift = self.log_times[-1], np.zeros(1)
 
     def of_weights(self, state: np.ndarray) -> np.ndarray:
         """Return the part of a state that the weights make."""
@@ -98,14 +107,58 @@ class StiffRun(Run):
         block = self.velocities(state).T @ self.force_rates(self.outputs(v, c)) @ self.gradients(state)
         return block + self.referred.coupling(self.boundaries.drive(forces))
 
-    def jacobian(self, _s: float, state: np.ndarray) -> np.ndarray:
-        return self.rates(state)
+    def field(self, s: float, state: np.ndarray) -> np.ndarray:
+        return np.exp(s) * super().field(s, state)
+
+    def jacobian(self, s: float, state: np.ndarray) -> np.ndarray:
+        return np.exp(s) * self.rates(state)
+
+    def integrate(self, until: float, loss_below: float, max_steps: int) -> str:
+        return super().integrate(float(np.log(until)), loss_below, max_steps)
+
+    def step(self, solver: OdeSolver) -> str | None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", LinAlgWarning)
+            try:
+                return solver.step()
+            except LinAlgWarning:
+                solver.status = "failed"
+                return "rounding hides what still moves"
+
+    def end_of_step(self, dense: Callable, start: float, end: float, until: float) -> tuple[float, str]:
+        return end, self.end()[2] if end >= until else ""
+
+    def advance(self, s: float, state: np.ndarray, weights: Weights, piece: Piece) -> None:
+        self.s = s
+        self.record(float(np.exp(s)) if s < np.log(self.until) else self.until, s, weights, piece)
+
+    def piece(self, dense: Callable, start: float, end: float) -> Piece:
+        read = self.coordinates.reader()
+        return lambda _times, log_times: read(dense(log_times).T)
+
+    def noise(self) -> np.ndarray:
+        """Return how far rounding of the drives moves the state while the time grows by a factor of e."""
+        state, time = self.last_state(), np.exp(self.s)
+        v, c = self.split(state)
+        pushes = self.boundaries.gates * np.abs(self.forces(state, v, c))
+        motion = self.referred.velocity(np.abs(state), np.abs(v), pushes @ np.abs(self.inputs))
+        try:  # directions that come to rest fast are moved the less
+            response = np.linalg.inv(np.eye(len(state)) / time - self.rates(state))
+        except np.linalg.LinAlgError:
+            return np.full(len(state), np.inf)
+        return _ROUNDING * np.abs(response) @ motion
+
+    def outgrown(self, state: np.ndarray) -> bool:
+        return super().outgrown(state) or self.s > self.renewed + 1
 
     def tolerances(self, state: np.ndarray) -> np.ndarray:
-        return np.full(len(state), self.rtol)
+        # Errors that rounding makes anyway need no short steps.
+        self.drift = self.noise()
+        return np.clip(self.drift, self.rtol, max(self.rtol, _COARSEST))
 
     def solver(self, first_step: float | None, until: float) -> OdeSolver:
         self.coordinates.renew(self.recorded[-1])
+        self.renewed = self.s
         state, first_step = self.last_state(), first_step and min(first_step, until - self.s)
         return Radau(
             self.field, self.s, state, until,
@@ -124,9 +177,11 @@ class StiffRun(Run):
 
     def at_rest(self) -> str:
         balanced, faint = self.balance()
+        here = f"at log time {self.log_times[-1]:.6g}"
+        if self.drift.max() > _DROWNED and not (balanced and not faint):
+            return f"the forces balanced {here}, but for some too faint to be followed"
         if not balanced:
             return ""
-        here = f"at log time {self.log_times[-1]:.6g}"
         if faint:
             return self.faint(here)
         rates = np.linalg.eigvals(self.rates(self.last_state()))
@@ -142,7 +197,7 @@ class StiffRun(Run):
         return reached
 
     def faint(self, _here: str) -> str:
-        """Say why the run stops where the forces balance but for faint ones: in plain time it goes on."""
+        """Say why the run stops where the forces balance but for faint ones: in plain flows it goes on."""
         return ""
 
     def end(self) -> tuple[float, float, str]:
