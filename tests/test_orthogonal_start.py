@@ -193,6 +193,15 @@ def test_no_probability_exceeds_one():
     assert starts.coverage_probability([[1], [50], [10**6]], 1, np.arange(1, 400)).max() <= 1
 
 
+def test_coverage_of_many_starts_takes_blocks(monkeypatch):
+    rng = np.random.default_rng(4)
+    counts = rng.integers(1, 20, (2, 30)), rng.integers(1, 20, 30), rng.integers(1, 60, (2, 30))
+    whole = starts.coverage_probability(*counts)
+    monkeypatch.setattr(starts, "_BLOCK", 200)
+    np.testing.assert_allclose(starts.coverage_probability(*counts), whole, rtol=1e-13)
+    assert starts.coverage_probability([], [], []).shape == (0,)
+
+
 def test_a_neuron_on_a_boundary_is_inactive_up_to_rounding():
     inputs = orthonormal_inputs(4, 4, rng=np.random.default_rng(1))
     on_first = np.vstack([inputs[0], (inputs[0] + inputs[1]) / np.sqrt(2)])

@@ -10,10 +10,12 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import binom
+from scipy.special import gammaln
 
 from lib.arguments import array, broadcast, number, whole, wholes
 from lib.theory.orthogonal_data import lengths
+
+_BLOCK = 1_000_000  # terms at a time
 
 
 def _counts(
@@ -61,15 +63,24 @@ def coverage_probability(n_positive: ArrayLike, n_negative: ArrayLike, m: ArrayL
     >>> coverage_probability(10, 10, [10, 19, 30]).round(3).tolist()
     [0.376, 0.925, 0.996]
     """
-    plus, minus, wide = (part[..., None] for part in _counts(n_positive, n_negative, m, 1e100))
+    plus, minus, wide = _counts(n_positive, n_negative, m, 1e100)
     # A label is missed with probability (3/4)^m: from m = 4000 on that is less than 1e-499.
-    width = np.minimum(wide, 4000.0)
-    k = np.arange(1.0, width.max(initial=2.0))
-    other = np.where(k < width, width - k, 1.0)
-    # Log-probabilities keep the digits of small tails; terms with k = 0 or k = m vanish.
-    logs = plus * np.log1p(-(2.0**-k)) + minus * np.log1p(-(2.0**-other)) + binom.logpmf(k, width, 0.5)
-    sums = np.where(k < width, np.exp(logs), 0.0).sum(axis=-1)
-    return np.where(wide[..., 0] > 4000, 1.0, np.minimum(sums, 1.0))  # no rounding above 1
+    width = np.minimum(wide, 4000.0).astype(int)
+    k = np.arange(width.max(initial=1) + 1)
+    factorials = gammaln(k + 1.0)
+    with np.errstate(divide="ignore"):  # without neurons of a sign nothing is covered
+        seen = np.log1p(-(2.0**-k))
+    sums = np.empty(width.size)
+    rows = max(_BLOCK // k.size, 1)
+    for first in range(0, width.size, rows):
+        block = slice(first, first + rows)
+        p, q, n = (part.ravel()[block, None] for part in (plus, minus, width))
+        other = np.maximum(n - k, 0)
+        # Log-probabilities keep the digits of small tails; the sum of all takes out their common rounding.
+        logs = factorials[n] - factorials[k] - factorials[other] - n * np.log(2)
+        covered = np.where(k <= n, np.exp(logs + p * seen + q * seen[other]), 0.0).sum(axis=-1)
+        sums[block] = covered / np.where(k <= n, np.exp(logs), 0.0).sum(axis=-1)
+    return np.where(wide > 4000, 1.0, np.minimum(sums, 1.0).reshape(wide.shape))  # no rounding above 1
 
 
 def _least_width(probability_of: Callable[[int], np.ndarray], probability: float) -> int:
