@@ -172,12 +172,11 @@ class Boundaries:
         return drive
 
     def steady(self, v: np.ndarray, pulls: np.ndarray) -> np.ndarray:
-        """Return weights (m, d) with the held neurons that shrink under ``pulls`` (m, d) on their boundaries.
+        """Return weights (m, d) with the held neurons that shrink under ``pulls`` (m, d) on their boundaries;
+        one neuron or more is held.
 
         Shrinking turns a neuron away from its boundary, by the growth of a rounding error.
         """
-        if not self.held.size:
-            return v
         shrinking = np.einsum("kd,kd->k", pulls[self.held], v[self.held]) < 0
         rows, steady = self.held[shrinking], v.copy()
         steady[rows] = np.einsum("kde,ke->kd", self.projections[shrinking], v[rows])
@@ -185,7 +184,7 @@ class Boundaries:
 
     def left(self, w: np.ndarray) -> np.ndarray:
         """Return which pairs (..., m, n) of weights (..., m, d) are no longer on the side of their state."""
-        small = ROUNDING * np.sqrt(np.einsum("...d,...d->...", w, w))
+        small = ROUNDING * np.sqrt(np.vecdot(w, w))
         return self.state * (w @ self.units.T) < -small[..., None]
 
     def slipped(self, signs: np.ndarray, forces: np.ndarray, errors: np.ndarray) -> np.ndarray:

@@ -94,14 +94,14 @@ class Balanced:
 
     def _directions(self, states: np.ndarray) -> np.ndarray:
         v = states[..., : self.cut].reshape(*states.shape[:-1], *self.shape)
-        return v / np.sqrt(np.einsum("...d,...d->...", v, v))[..., None]
+        return v / np.sqrt(np.vecdot(v, v))[..., None]
 
     def split(self, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return self._directions(state), self.signs * np.exp(np.minimum(2 * state[..., self.cut :], _TRIAL))
 
     def velocity(self, state: np.ndarray, v: np.ndarray, drive: np.ndarray) -> np.ndarray:
         pull = self.signs[:, None] * drive
-        growth = np.einsum("md,md->m", pull, v)
+        growth = np.vecdot(pull, v)
         return np.concatenate([(pull - growth[:, None] * v).ravel(), growth])
 
     def steepness(self, c: np.ndarray, gates: np.ndarray, z: np.ndarray, lengths: np.ndarray) -> np.ndarray:
@@ -186,7 +186,7 @@ class Referred:
         in_w = ((ratio * self._outputs(state))[:, None] * drive).ravel()
         if not self.trains_outputs:
             return in_w
-        return np.concatenate([in_w, np.einsum("md,md->m", drive, v) / ratio])
+        return np.concatenate([in_w, np.vecdot(drive, v) / ratio])
 
     def steepness(self, c: np.ndarray, gates: np.ndarray, z: np.ndarray, lengths: np.ndarray) -> np.ndarray:
         squares = ((c[:, None] * gates * lengths) ** 2).sum(axis=0)

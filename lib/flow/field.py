@@ -116,7 +116,8 @@ class Field:
         self.evaluations += 1
         v, c = self.coordinates.split(state)
         drive = self.boundaries.drive(self.forces(state, v, c))
-        v = self.boundaries.steady(v, np.copysign(1.0, c)[:, None] * drive)
+        if self.boundaries.held.size:
+            v = self.boundaries.steady(v, np.copysign(1.0, c)[:, None] * drive)
         return self.coordinates.velocity(state, v, drive)
 
     def kink_distances(self, state: np.ndarray) -> np.ndarray:
