@@ -30,6 +30,7 @@ LARGEST_LOGIT = 700.0
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(28)
 _REACH = 40.0  # what lies further below a large logit is rounding
 _TERMS = 24
+_BLOCK = 5_000  # integrals at a time, for the cache
 
 
 @refuse_overflow
@@ -105,10 +106,14 @@ def excess(u: np.ndarray, b: np.ndarray) -> np.ndarray:
 def _gauss(
     function: Callable[..., np.ndarray], low: np.ndarray, high: np.ndarray, *parameters: np.ndarray
 ) -> np.ndarray:
-    """Return integrals of a function from low to high; its parameters have the shape of these."""
-    half = ((high - low) / 2)[..., None]
-    values = function((high + low)[..., None] / 2 + half * _NODES, *(part[..., None] for part in parameters))
-    return half[..., 0] * (values @ _WEIGHTS)
+    """Return integrals of a function from low (n,) to high (n,); its parameters have the shape of these."""
+    middle, half = (high + low) / 2, (high - low) / 2
+    total = np.empty_like(half)
+    for first in range(0, len(half), _BLOCK):
+        block = slice(first, first + _BLOCK), None
+        values = function(middle[block] + half[block] * _NODES, *(part[block] for part in parameters))
+        total[block[0]] = values @ _WEIGHTS
+    return half * total
 
 
 def _outer(u: np.ndarray, b: np.ndarray) -> np.ndarray:
