@@ -28,6 +28,7 @@ from lib.arguments import array, broadcast, number, numbers, refuse_overflow
 
 _RTOL = 1e-12
 _ONSET = 1e-7  # root of the logit at which an infinitesimal start is handed to the integrator
+_LATEST = 1e7  # root of the logit by which the rare response has long settled
 _LATE = 10.0  # root of the logit from which time is a quadrature: its equation becomes stiff
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(60)
 _REACH = 40.0  # logits before the last whose share of the time is above rounding
@@ -187,11 +188,13 @@ def limit_response(frequency: ArrayLike, ratio: ArrayLike = 1.0) -> np.ndarray:
     settled.terminal = True  # type: ignore[attr-defined]
     solution = solve_ivp(
         velocity,
-        (_ONSET, 1e7),
+        (_ONSET, _LATEST),
         _onset(rates, ratios).ravel(),
         "DOP853",
+        t_eval=[_LATEST],  # no steps on the way need be kept
         events=settled,
         rtol=_RTOL,
         atol=1e-20,
     )
-    return solution.y[:, -1].reshape(3, -1)[1].reshape(shape)
+    last = solution.y_events[0] if solution.status == 1 else solution.y.T
+    return last[-1].reshape(3, -1)[1].reshape(shape)
