@@ -245,3 +245,21 @@ def test_what_moves_as_the_logarithm_of_time_is_followed_as_far_as_rounding_allo
     late = run.log_times > 25
     # Steps err by 1e-9 of weights of size 90 at most, and the balance is off by 1/t at exp(25).
     np.testing.assert_allclose(run.outputs()[late, 3], run.log_times[late] + np.log(m / 4), atol=2e-7)
+
+
+@pytest.mark.parametrize("train", ["both", "first"])
+def test_events_are_located_however_short_the_time(train):
+    """Where the loss begins at e^55, activations change within times like 1e-24."""
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((4, 3)), rng.choice([-1.0, 1.0], 4)
+    v = rng.standard_normal((5, 3))
+    v, s = v / np.linalg.norm(v, axis=1)[:, None], rng.choice([-1.0, 1.0], 5)
+    loose, tight = (
+        gradient_flow(
+            v, np.full(5, 1.4), s, x, y, EXPONENTIAL,
+            train=train, log_outputs=np.full(5, 1.8), until=1.0, rtol=rtol,
+        )
+        for rtol in (1e-9, 1e-12)
+    )  # fmt: skip
+    assert 0 < tight.events[0].time < 1e-20
+    np.testing.assert_allclose(loose.network().w, tight.network().w, atol=1e-6)

@@ -259,7 +259,9 @@ class Run(Field):
     def locate(self, distance: Callable[[float], float], before: float, after: float) -> float:
         if distance(before) <= 0:
             return before
-        return float(brentq(distance, before, after, xtol=1e-15 * max(after, 1e-3), rtol=1e-15))
+        # At a large loss whole runs are over within times like 1e-36: no absolute scale of time is small.
+        xtol = max(1e-15 * (after - before), np.finfo(float).tiny)
+        return float(brentq(distance, before, after, xtol=xtol, rtol=1e-15))
 
     def trajectory(self, stopped: str) -> Trajectory:
         """Return what was computed so far, in the space of the data."""
