@@ -62,6 +62,7 @@ def test_a_page_opens_without_error_and_asks_only_this_site(browser, address, na
 
 def test_links_and_files_exist(soups, site):
     missing = []
+    anchors = {path: anchors_of(soup) for path, soup in soups.items()}
     for path, soup in soups.items():
         base = path.relative_to(site).as_posix()
         for tag, attribute in (
@@ -83,13 +84,13 @@ def test_links_and_files_exist(soups, site):
                 found = found / "index.html" if found.is_dir() else found
                 if not found.exists():
                     missing.append(f"{base}: {target}")
-                elif anchor and found in soups and not has_anchor(soups[found], unquote(anchor)):
+                elif anchor and found in anchors and unquote(anchor) not in anchors[found]:
                     missing.append(f"{base}: no anchor {target}")
     assert missing == []
 
 
-def has_anchor(soup, anchor):
-    return soup.find(id=anchor) is not None or soup.find(attrs={"name": anchor}) is not None
+def anchors_of(soup):
+    return {element[key] for key in ("id", "name") for element in soup.find_all(attrs={key: True})}
 
 
 def test_figures_have_descriptions(soups, site):
