@@ -16,9 +16,21 @@ from typing import Any
 
 import numpy as np
 
+from lib.arguments import whole
 from lib.digests import digests_at_first_use
 from lib.experiments.registry import Experiment, find
 from lib.sealed import as_json, digest
+
+
+def seeds_in_words(count: int) -> str:
+    """Return a number of seeds, from 0 on, with its noun; raises ``ValueError`` for what is none.
+
+    Example:
+
+    >>> seeds_in_words(1), seeds_in_words(10)
+    ('1 seed', '10 seeds')
+    """
+    return f"{whole('count', count)} seed{'s' * (count != 1)}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,6 +68,11 @@ class Record:
     def anchor(self) -> str:
         """The id of the record on a page that displays it; a link to it unfolds the provenance."""
         return f"record-{self.name}-{self.variant}"
+
+    @property
+    def size(self) -> str:
+        """How many seeds it has, in words."""
+        return seeds_in_words(len(self.seeds))
 
     def values(self, metric: str) -> np.ndarray:
         """The values of a metric, an array with the seeds as first axis.
@@ -102,11 +119,10 @@ class Record:
     def headline(self) -> str:
         """One line: what is recorded, of how many seeds, when, and whether it is stale."""
         variant = f" ({self.variant})" * (self.variant != "full")
-        seeds = f"{len(self.seeds)} seed{'s' * (len(self.seeds) != 1)}"
         failed = f", {len(self.failures)} failed" * bool(self.failures)
         dates = "".join(f", {date}" for date in sorted({run["finished"][:10] for run in self.runs}))
         stale = "; stale: the code or the configuration has changed since" * bool(self.stale())
-        return f"Recorded {self.name}{variant}: {seeds}{failed}{dates}{stale}"
+        return f"Recorded {self.name}{variant}: {self.size}{failed}{dates}{stale}"
 
     def facts(self) -> list[tuple[str, str]]:
         """The provenance, as pairs of a name and a text."""

@@ -19,6 +19,7 @@ import numpy as np
 from lib.arguments import number
 from lib.experiments.registry import find
 from lib.paper_values import PaperValue
+from lib.record import seeds_in_words
 from lib.records import RECORDS, NoRecord, command, recorded
 
 NOT_YET = '<span class="not-yet">not yet</span>'
@@ -103,7 +104,7 @@ class Reading:
         """Read the number from the metrics of a run of that variant, a dictionary for each seed."""
         config = dataclasses.asdict(find(self.experiment).config(variant))
         values = tuple(self.value(one, config) for one in metrics)
-        return Measurement(values, _seeds(len(values)), remark=self.remarks.get(variant, ""))
+        return Measurement(values, seeds_in_words(len(values)), remark=self.remarks.get(variant, ""))
 
     def recorded(self, folder: Path = RECORDS) -> tuple[Measurement, ...]:
         """Read the number from the records that there are, in the order of the variants."""
@@ -114,17 +115,13 @@ class Reading:
             except NoRecord:
                 continue
             values = tuple(self.value(one, record.config) for one in record.metrics)
-            parts = [variant] * (variant != "full") + [_seeds(len(values))] + ["stale"] * bool(record.stale())
+            parts = [variant] * (variant != "full") + [record.size] + ["stale"] * bool(record.stale())
             found.append(Measurement(values, ", ".join(parts), record.anchor, self.remarks.get(variant, "")))
         return tuple(found)
 
     def command(self) -> str:
         """Return the command that makes the first of the records."""
         return command(self.experiment, self.variants[0])
-
-
-def _seeds(count: int) -> str:
-    return f"{count} seed{'s' * (count != 1)}"
 
 
 @dataclass(frozen=True)

@@ -396,7 +396,7 @@ def test_list_status_and_show_tell_what_there_is(tmp_path, capsys):
     assert here(tmp_path, "list") == 0 and here(tmp_path, "status") == 0
     told = capsys.readouterr().out
     assert "counting: Counts its calls" in told and "counting, full: not recorded" in told
-    assert "counting, failing: 3 seeds recorded" in told and "1 seeds failed" in told
+    assert "counting, failing: 3 seeds recorded" in told and "1 seed failed" in told
     assert here(tmp_path, "show", "counting", "--variant", "failing") == 0
     shown = capsys.readouterr().out
     assert "Recorded counting (failing): 3 seeds, 1 failed" in shown
@@ -409,7 +409,7 @@ def test_a_stale_record_is_run_again_and_kept(tmp_path, capsys):
     changed = register(dataclasses.replace(COUNT, full=Counting(scale=2.0)))
     try:
         assert here(tmp_path, "status") == 0
-        assert "counting, full: stale (scale was 1.0, is 2.0), 1 seeds recorded" in capsys.readouterr().out
+        assert "counting, full: stale (scale was 1.0, is 2.0), 1 seed recorded" in capsys.readouterr().out
         assert counting(tmp_path, "--seeds", "1") == 0
         assert (
             find("counting") is changed and len(read_records("counting", "full", tmp_path / "records")) == 2

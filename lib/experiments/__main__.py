@@ -20,7 +20,7 @@ from lib.jobs import DEVICES
 from lib.journal import JOURNAL
 from lib.pools import BACKENDS
 from lib.progress import Progress
-from lib.record import Record
+from lib.record import Record, seeds_in_words
 from lib.records import RECORDS, NoRecord, read_records, recorded
 
 
@@ -140,17 +140,15 @@ def _condition(state: State, records: Path) -> str:
     task = state.task
     old = read_records(task.experiment.name, task.variant, records)
     if state.record is not None:
-        parts = [f"{len(state.record.seeds)} seeds recorded, {_date(state.record)}"]
+        parts = [f"{state.record.size} recorded, {_date(state.record)}"]
     elif old:
-        parts = [
-            f"stale ({'; '.join(old[-1].stale())}), {len(old[-1].seeds)} seeds recorded, {_date(old[-1])}"
-        ]
+        parts = [f"stale ({'; '.join(old[-1].stale())}), {old[-1].size} recorded, {_date(old[-1])}"]
     else:
         parts = ["not recorded"]
     if state.journaled:
-        parts.append(f"{len(state.journaled)} seeds in the journal")
+        parts.append(f"{seeds_in_words(len(state.journaled))} in the journal")
     if state.failures:
-        parts.append(f"{len(state.failures)} seeds failed")
+        parts.append(f"{seeds_in_words(len(state.failures))} failed")
     return ", ".join([*parts, *state.damaged.values()])
 
 
@@ -205,11 +203,11 @@ def _run(options: argparse.Namespace) -> int:
     for state in states:
         name = f"{state.task.experiment.name}, {state.task.variant}"
         if state.record is not None:
-            print(f"{name}: {len(state.record.seeds)} seeds in {_short(state.record.path)}")
+            print(f"{name}: {state.record.size} in {_short(state.record.path)}")
         for one in state.failures:
             print(f"{name}: seed {one['seed']} failed, {one['error']}")
         if state.to_do:
-            print(f"{name}: {len(state.to_do)} seeds are missing; the same command tries them again")
+            print(f"{name}: {seeds_in_words(len(state.to_do))} missing; the same command tries again")
     return 1 if any(state.to_do for state in states) else 0
 
 

@@ -110,6 +110,7 @@ CASES = [
     ),
     Case(provenance.hardware, {"device": "cpu"}, {"device": st.sampled_from(["tpu", "", None, 3, "CPU"])}),
     Case(provenance.without_paths, {"text": "line"}, {"text": st.sampled_from([None, 3, b"line"])}),
+    Case(record.seeds_in_words, {"count": 3}, {"count": NOT_WHOLE}),
     Case(record.planned, {"experiment": COUNT}, {"experiment": OTHER_THINGS, "variant": NOT_VARIANTS}),
     Case(
         record.changes,
