@@ -9,6 +9,7 @@ from lib.flow import (
     gradient,
     loss_time,
     neuron,
+    planar,
     rescaled,
     spherical,
     survey,
@@ -160,6 +161,22 @@ CASES = [
         trajectory.gaussian_start,
         {"m": 3, "d": 2, "log_scale": -9.0, "rng": RNG},
         {"m": SIZES, "d": SIZES, "log_scale": ANY_NUMBER},
+    ),
+    Case(
+        planar.planar_flow,
+        {"inputs": np.eye(2), "labels": [1, 1], "iterations": 10, "rng": RNG, "rtol": 1e-6},
+        {
+            "inputs": rows(np.eye(2)) | WIDER,
+            "labels": vectors([1.0, 1.0]),
+            "iterations": SIZES,
+            "rng": NOT_GENERATORS,
+            "rtol": TOLERANCES,
+        },
+    ),
+    Case(
+        planar.drop_count,
+        {"times": [0.0, 1.0, 2.0], "losses": [1.0, 0.5, 0.2]},
+        {"times": vectors([0.0, 1.0, 2.0]) | st.just([0.0, 0.0, 1.0]), "losses": vectors([1.0, 0.5, 0.2])},
     ),
     Case(
         trajectory.network,
