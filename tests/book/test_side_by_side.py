@@ -14,7 +14,7 @@ from side_by_side import Measurement, Reading, Row, comparison_table, show_numbe
 from tests.experiments.test_records import filled
 
 from lib.experiments.records import recorded, write_record
-from tests import test_book
+from tests.book import test_book
 
 PAGE = test_book.BOOK / "comparison.md"
 FINITE = st.floats(-1e12, 1e12)

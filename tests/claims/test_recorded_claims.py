@@ -9,7 +9,7 @@ from tests.experiments.test_records import filled
 from lib.claims.recorded import verify_recorded
 from lib.claims.verify import ClaimFailed, Variant
 from lib.experiments.records import NoRecord, write_record
-from tests import test_book
+from tests.book import test_book
 
 NOTEBOOKS = [
     path
