@@ -49,12 +49,6 @@ def held_drift(
     (n, d), no two of them on one line, ``base`` the leaky slope, ``rest`` (d,) a drift that is always there.
     A datum that attracts (its own active side pushes back) takes the share of its force that makes the drift
     shortest, every other one on a boundary counts as inactive.
-
-    Example: datum 0 pulls along (2, 1); datum 1, along (0, 2), pushes back with a quarter of its force.
-
-    >>> inputs, active = np.array([[2.0, 1.0], [0.0, 2.0]]), np.array([True, False])
-    >>> held_drift(np.array([1.0, -2.0]), active, ~active, inputs, 0.0)
-    (array([0.  , 0.25]), array([2., 0.]), array([4., 0.]))
     """
     lengths = np.linalg.norm(inputs, axis=1)
     largest = np.abs(pulls) @ lengths
@@ -86,13 +80,6 @@ def settle(
 
     Arguments as in :func:`held_drift`; rates up to ``still`` (n,) count as zero.  Returns the new pattern
     (n,), the data that hold the unit (n,), their shares (n,) and the drift (d,).
-
-    Example: datum 0 carries the unit across the boundary of datum 1, which pulls as well.
-
-    >>> inputs, active = np.array([[2.0, 1.0], [0.0, 2.0]]), np.array([True, False])
-    >>> active, bound, shares, drift = settle(np.ones(2), active, ~active, inputs, 0.0, np.full(2, 1e-12))
-    >>> active, bound, drift
-    (array([ True,  True]), array([False, False]), array([2., 3.]))
     """
     active, bound = active.copy(), bound.copy()
     while True:
@@ -114,15 +101,6 @@ class Boundaries:
     of the output weights, ``forces`` and their ``errors`` (n,); a rate that these errors can explain counts
     as zero, so that a unit rests on its boundaries when there is nothing left to decide by.  Weights may have
     any scale.
-
-    Example:
-
-    >>> boundaries = Boundaries(np.eye(2), 1, 0.0)
-    >>> boundaries.start(np.array([[1.0, 0.0]]))
-    array([0])
-    >>> boundaries.settle(0, np.ones(1), np.array([1.0, 1.0]), np.zeros(2))
-    >>> boundaries.state
-    array([[1, 0]])
     """
 
     def __init__(self, inputs: np.ndarray, m: int, slope: float) -> None:

@@ -25,17 +25,7 @@ _VANISHED = 1e-9  # weights below this part of their reference, at a change of a
 
 
 class Coordinates(Protocol):
-    """What the integration asks of coordinates; states are vectors, with any leading axes where said.
-
-    Example: any coordinates keep the weights.
-
-    >>> start = Weights(np.array([[0.6, 0.8]]), np.array([-3.0]), np.array([-1.0]), np.array([-3.0]))
-    >>> for coordinates in (Balanced(start.signs, 2), Referred(start, trains_outputs=True)):
-    ...     weights = coordinates.weights(coordinates.pack(start))
-    ...     print(weights.directions.round(12), weights.log_outputs.round(12))
-    [[0.6 0.8]] [-3.]
-    [[0.6 0.8]] [-3.]
-    """
+    """What the integration asks of coordinates; states are vectors, with any leading axes where said."""
 
     def renew(self, weights: Weights) -> None:
         """Choose the references by weights; states of before have no meaning any more."""
@@ -67,14 +57,7 @@ class Coordinates(Protocol):
 
 
 class Balanced:
-    """Directions and log-norms of ``a_j = s_j |w_j|``; a state is (m d + m,).
-
-    Example:
-
-    >>> coordinates = Balanced(np.array([1.0, -1.0]), 3)
-    >>> coordinates.pack(coordinates.weights(np.arange(1.0, 9.0))).round(3)
-    array([0.267, 0.535, 0.802, 0.456, 0.57 , 0.684, 7.   , 8.   ])
-    """
+    """Directions and log-norms of ``a_j = s_j |w_j|``; a state is (m d + m,)."""
 
     def __init__(self, signs: np.ndarray, d: int) -> None:
         self.signs, self.shape, self.cut = signs, (len(signs), d), len(signs) * d
@@ -115,14 +98,7 @@ class Balanced:
 
 
 class Referred:
-    """Weights in units of references; a state is (m d + m,), or (m d,) when the outputs are not trained.
-
-    Example:
-
-    >>> start = Weights(np.array([[0.6, 0.8]]), np.array([-500.0]), np.array([1.0]), np.array([-501.0]))
-    >>> Referred(start, trains_outputs=True).pack(start).round(3)
-    array([0.6  , 0.8  , 0.368])
-    """
+    """Weights in units of references; a state is (m d + m,), or (m d,) when the outputs are not trained."""
 
     def __init__(self, weights: Weights, *, trains_outputs: bool) -> None:
         self.trains_outputs, self.shape, self.cut = (

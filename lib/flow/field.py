@@ -7,39 +7,26 @@ import numpy as np
 from lib.flow.boundaries import Boundaries
 from lib.flow.coordinates import Balanced, Coordinates, Referred
 from lib.flow.kinks import HELD, SHORT, HingeKinks
-from lib.flow.trajectory import Weights
-from lib.training.losses import Loss
+from lib.flow.trajectory import Task, Weights
 
 
 class Field:
     """The velocity of states, as long as no activation and no datum of a hinge loss changes its state.
 
     Arguments as in :func:`lib.flow.gradient.gradient_flow`.
-
-    Example:
-
-    >>> from lib.training.losses import SQUARE
-    >>> start = Weights(np.array([[1.0, 0.0]]), np.zeros(1), np.ones(1), np.zeros(1))
-    >>> field = Field(start, np.array([[1.0, 0.0]]), np.array([3.0]), SQUARE, "both", "mean", 0.0, 1e-10)
-    >>> _ = field.boundaries.start(start.directions)
-    >>> field.field(0.0, field.state_of(start))
-    array([0., 0., 2.])
     """
 
     def __init__(
         self,
         start: Weights,
-        inputs: np.ndarray,
-        labels: np.ndarray,
-        loss: Loss,
+        task: Task,
         train: str,
-        reduction: str,
         slope: float,
         rtol: float,
     ) -> None:
-        self.inputs, self.labels, self.loss = inputs, labels, loss
+        inputs, self.labels, self.loss, self.share = task
+        self.inputs = inputs
         self.slope, self.rtol = slope, rtol
-        self.share = 1 / len(labels) if reduction == "mean" else 1.0
         self.boundaries = Boundaries(inputs, len(start.signs), slope)
         self.trains_outputs = train == "both"
         self.balanced = self.trains_outputs and bool((start.log_norms == start.log_outputs).all())
@@ -76,7 +63,8 @@ class Field:
         rows = in_w.reshape(len(self.labels), -1)
         if self.trains_outputs:
             rows = np.hstack([rows, (gates * np.exp(log_norms)[:, None] * (w @ self.inputs.T)).T])
-        return self.labels[:, None] * rows
+        # A datum of weight c pulls c times as much; only ratios of the weights matter.
+        return (self.share / self.share.max() * self.labels)[:, None] * rows
 
     def weights(self, state: np.ndarray) -> Weights:
         return self.coordinates.weights(state)
@@ -107,7 +95,8 @@ class Field:
         outputs = self.outputs(*self.split(state))
         values = self.loss.value(outputs, self.labels)
         # A datum held at its margin has no loss, whatever rounding says.
-        return float(self.share * (values if self.kinks is None else values[self.kinks.state == SHORT]).sum())
+        counted = values if self.kinks is None else np.where(self.kinks.state == SHORT, values, 0.0)
+        return float(self.share @ counted)
 
     def has_loss_below(self, threshold: float, state: np.ndarray) -> bool:
         return self.total_loss(state) <= threshold

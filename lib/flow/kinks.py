@@ -16,17 +16,7 @@ ROUNDING = 1e-12
 
 
 class HingeKinks:
-    """The state (``BEYOND``, ``HELD``, ``SHORT``) of each datum, from its margin (n,) at the start.
-
-    Example:
-
-    >>> kinks = HingeKinks(np.array([0.2, 1.0, 1.5]))
-    >>> kinks.settle(np.array([[1.0, 0.0], [-1.0, 1.0], [0.0, 1.0]]))
-    >>> kinks.state
-    array([ 1,  0, -1])
-    >>> kinks.shares(np.array([[1.0, 0.0], [-1.0, 1.0], [0.0, 1.0]]))
-    array([1. , 0.5, 0. ])
-    """
+    """The state (``BEYOND``, ``HELD``, ``SHORT``) of each datum, from its margin (n,) at the start."""
 
     def __init__(self, margins: np.ndarray) -> None:
         off = np.where(np.abs(margins - 1) <= ROUNDING, 0.0, 1 - margins)

@@ -22,7 +22,7 @@ from lib.flow.boundaries import HELD, ON
 from lib.flow.coordinates import _TRIAL
 from lib.flow.run import Run
 from lib.flow.stiff import StiffRun
-from lib.flow.trajectory import Piece, Trajectory, Weights
+from lib.flow.trajectory import Piece, Reason, Stop, Trajectory, Weights
 from lib.training.losses import EXPONENTIAL, LOGISTIC, TWICE_LOGISTIC, Loss
 
 _LAST_PLAIN = 690.0  # natural logarithm of the last time that plain time is used for
@@ -31,13 +31,7 @@ _PLAIN_STEPS = 2000  # or after this many steps
 
 
 def log_logistic(margins: np.ndarray) -> np.ndarray:
-    """Return ``log(log(1 + exp(-q)))`` for margins of any size.
-
-    Example:
-
-    >>> log_logistic(np.array([-1e3, 0.0, 1e8])).round(3)
-    array([ 6.908e+00, -3.670e-01, -1.000e+08])
-    """
+    """Return ``log(log(1 + exp(-q)))`` for margins of any size."""
     # Above 36 the loss is exp(-q) to rounding, and its logarithm needs no exponential.
     return np.where(margins > 36, -margins, np.log(np.logaddexp(0, -np.minimum(margins, 36.0))))
 
@@ -55,65 +49,35 @@ _LOGARITHMS: dict[str, tuple[Callable, Callable, Callable]] = {
 
 
 def has_tail(loss: Loss) -> bool:
-    """Say whether a loss has the exponential tail that the late phase needs.
-
-    Example:
-
-    >>> has_tail(LOGISTIC)
-    True
-    """
+    """Say whether a loss has the exponential tail that the late phase needs."""
     return loss.name in _LOGARITHMS
 
 
 def late_flow(run: Run, log_until: float, loss_below: float, max_steps: int) -> Trajectory:
-    """Follow a flow from its start, first in plain time, then in rescaled time up to ``exp(log_until)``.
-
-    Example: the margin ``q = w^2`` of one neuron grows like ``log t + log log t``.
-
-    >>> from lib.flow.span import Span
-    >>> x = np.array([[1.0]])
-    >>> start = Weights(x, np.zeros(1), np.ones(1), np.zeros(1))
-    >>> run = Run(start, Span(x, x), np.ones(1), LOGISTIC, "both", "mean", 0.0, 1e-10)
-    >>> flow = late_flow(run, 1e6, 0.0, 10_000)
-    >>> flow.stopped, np.exp(2 * flow.log_norms[-1, 0]).round() - 1e6
-    ('log time reached 1e+06', np.float64(15.0))
-    """
+    """Follow a flow from its start, first in plain time, then in rescaled time up to ``exp(log_until)``."""
     until = float(np.exp(min(log_until, _LAST_PLAIN)))
     run.align(until)
     zero = np.zeros(len(run.labels))
-    fallen = _EARLY * run.share * float(run.loss.value(zero, run.labels).sum())
-    stopped = run.integrate(until, max(loss_below, fallen), min(max_steps, _PLAIN_STEPS))
-    if stopped.startswith("time") and log_until <= _LAST_PLAIN:
-        run.log_times[-1], stopped = log_until, _reached(log_until)
+    fallen = _EARLY * float(run.share @ run.loss.value(zero, run.labels))
+    stop = run.integrate(until, max(loss_below, fallen), min(max_steps, _PLAIN_STEPS))
+    if stop.reason is Reason.TIME and log_until <= _LAST_PLAIN:
+        run.log_times[-1], stop = log_until, _reached(log_until)
     ended = run.log_times[-1] >= log_until or run.total_loss(run.last_state()) <= loss_below
-    if ended or len(run.times) > max_steps or stopped.startswith("events"):
-        return run.trajectory(stopped)
+    if ended or len(run.times) > max_steps or stop.reason is Reason.EVENTS:
+        return run.trajectory(stop)
     late = LateRun(run, log_until)
-    stopped = late.integrate(np.inf, loss_below, max_steps)
-    if stopped == _reached(log_until):
+    stop = late.integrate(np.inf, loss_below, max_steps)
+    if stop.reason is Reason.TIME:
         late.log_times[-1] = log_until  # without rounding
-    return late.trajectory(stopped)
+    return late.trajectory(stop)
 
 
-def _reached(log_until: float) -> str:
-    return f"log time reached {log_until:.6g}"
+def _reached(log_until: float) -> Stop:
+    return Stop(Reason.TIME, f"log time reached {log_until:.6g}")
 
 
 class LateRun(StiffRun):
-    """The continuation of a run in rescaled time; a state is that of the weights, then ``log(1 + t)``.
-
-    Example:
-
-    >>> from lib.flow.span import Span
-    >>> x = np.array([[1.0]])
-    >>> start = Weights(x, np.zeros(1), np.ones(1), np.zeros(1))
-    >>> run = Run(start, Span(x, x), np.ones(1), LOGISTIC, "both", "mean", 0.0, 1e-10)
-    >>> run.align(9.0), run.integrate(9.0, 0.0, 1000)
-    (None, 'time reached 9')
-    >>> late = LateRun(run, log_until=1e3)
-    >>> late.integrate(np.inf, 0.0, 1000), late.last_state()[-1].round(6)
-    ('log time reached 1000', np.float64(1000.0))
-    """
+    """The continuation of a run in rescaled time; a state is that of the weights, then ``log(1 + t)``."""
 
     def __init__(self, run: Run, log_until: float) -> None:
         super().__init__(run, np.inf)
@@ -126,11 +90,12 @@ class LateRun(StiffRun):
         margins, state = self.labels * outputs, self.boundaries.state
         # What no neuron sees moves none: its loss, which stays for ever, would slow the clock down.
         seen = (state == ON).any(axis=0) | (self.slope > 0)
-        total = float(logsumexp(self.log_value(margins[seen]))) if seen.any() else -np.inf
+        log_share = np.log(self.share)
+        total = float(logsumexp((self.log_value(margins) + log_share)[seen])) if seen.any() else -np.inf
         decides = seen | (state == HELD).any(axis=0)
         weights = np.zeros(len(margins))
-        weights[decides] = np.exp(np.minimum(self.log_slope(margins[decides]) - total, _TRIAL))
-        return weights, total + float(np.log(self.share))
+        weights[decides] = np.exp(np.minimum((self.log_slope(margins) + log_share)[decides] - total, _TRIAL))
+        return weights, total
 
     def forces(self, state: np.ndarray, v: np.ndarray, c: np.ndarray) -> np.ndarray:
         return self.labels * self.data_weights(self.outputs(v, c))[0]
@@ -140,7 +105,7 @@ class LateRun(StiffRun):
 
     def has_loss_below(self, threshold: float, state: np.ndarray) -> bool:
         log_values = self.log_value(self.labels * self.outputs(*self.split(state)))
-        return threshold > 0 and logsumexp(log_values) + np.log(self.share) <= np.log(threshold)
+        return threshold > 0 and logsumexp(log_values + np.log(self.share)) <= np.log(threshold)
 
     def split(self, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return self.coordinates.split(state[..., :-1])
@@ -183,18 +148,20 @@ class LateRun(StiffRun):
     def tolerances(self, state: np.ndarray) -> np.ndarray:
         return np.append(np.full(len(state) - 1, self.rtol), self.rtol * max(1.0, self.log_until))
 
-    def faint(self, here: str) -> str:
-        return f"the forces balanced {here}, but for faint ones that will act later"
+    def faint(self, here: str) -> Stop:
+        return Stop(Reason.FAINT, f"the forces balanced {here}, but for faint ones that will act later")
 
-    def end(self) -> tuple[float, float, str]:
+    def end(self) -> tuple[float, float, Stop]:
         with np.errstate(over="ignore"):
             return float(np.exp(self.log_until)), self.log_until, _reached(self.log_until)
 
-    def end_of_step(self, dense: Callable, start: float, end: float, until: float) -> tuple[float, str]:
+    def end_of_step(
+        self, dense: Callable, start: float, end: float, until: float
+    ) -> tuple[float, Stop | None]:
         """Return where a step from ``start`` to ``end`` is cut, and why the run stops there, if it does."""
         target = self.log_until
         if log_time(dense(end)[-1]) < target:
-            return end, ""
+            return end, None
         cut = brentq(lambda s: log_time(dense(s)[-1]) - target, start, end, xtol=1e-14 * end, rtol=1e-15)
         return float(cut), _reached(target)
 
@@ -219,11 +186,5 @@ class LateRun(StiffRun):
 
 
 def log_time(clock: float) -> float:
-    """Return ``log t`` of ``log(1 + t)``, for times from the beginning of the late phase on.
-
-    Example:
-
-    >>> float(np.exp(log_time(np.log(3.0))).round(12)), log_time(1e8)
-    (2.0, 100000000.0)
-    """
+    """Return ``log t`` of ``log(1 + t)``, for times from the beginning of the late phase on."""
     return clock + float(np.log(-np.expm1(-clock)))

@@ -17,12 +17,6 @@ class Lines:
 
     ``first`` (l,) are the data that stand for their lines, ``inputs`` (l, d) theirs, ``index`` (n,) the line
     of each datum, and ``ratios`` (n,) its multiple of the first.
-
-    Example:
-
-    >>> lines = Lines(np.array([[1.0, 0.0], [0.0, 2.0], [-3.0, 0.0]]))
-    >>> lines.first, lines.index, lines.ratios
-    (array([0, 1]), array([0, 1, 0]), array([ 1.,  1., -3.]))
     """
 
     def __init__(self, inputs: np.ndarray) -> None:
@@ -40,36 +34,16 @@ class Lines:
         self.single = len(self.first) == len(inputs)
 
     def merged(self, pulls: np.ndarray, slope: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return the pulls (..., l) of lines and the drift (..., d) that is always there, of pulls (..., n).
-
-        Example: the third datum, inactive where the first is active, pushes with three times its length.
-
-        >>> lines = Lines(np.array([[1.0, 0.0], [0.0, 2.0], [-3.0, 0.0]]))
-        >>> lines.merged(np.array([1.0, 1.0, 0.5]), 0.0)
-        (array([2.5, 1. ]), array([-1.5,  0. ]))
-        """
+        """Return the pulls of lines (..., l) and the drift (..., d) always there, of pulls (..., n)."""
         if self.single:
             return pulls, np.zeros((*pulls.shape[:-1], self.inputs.shape[1]))
         sizes = np.where(self.index[:, None] == np.arange(len(self.first)), np.abs(self.ratios)[:, None], 0.0)
         return pulls @ sizes, (1 + slope) * (pulls * (self.ratios < 0)) @ self.data
 
     def states(self, of_lines: np.ndarray) -> np.ndarray:
-        """Return the states -1, 0, 1 of data (..., n) from those of their lines (..., l).
-
-        Example:
-
-        >>> Lines(np.array([[1.0, 0.0], [0.0, 2.0], [-3.0, 0.0]])).states(np.array([1, 0]))
-        array([ 1,  0, -1])
-        """
+        """Return the states -1, 0, 1 of data (..., n) from those of their lines (..., l)."""
         return np.where(self.ratios > 0, 1, -1) * of_lines[..., self.index]
 
     def active(self, of_lines: np.ndarray, bound: np.ndarray) -> np.ndarray:
-        """Return the patterns (..., n) of data from those of their lines (..., l), where not at zero.
-
-        Example:
-
-        >>> lines = Lines(np.array([[1.0, 0.0], [0.0, 2.0], [-3.0, 0.0]]))
-        >>> lines.active(np.array([False, True]), np.array([False, False]))
-        array([False,  True,  True])
-        """
+        """Return the patterns (..., n) of data from those of their lines (..., l), where not at zero."""
         return self.states(np.where(bound, 0, np.where(of_lines, 1, -1))) > 0

@@ -13,8 +13,7 @@ from lib.flow.early import balanced_phase, general_phase, log_output_bound
 from lib.flow.field import Field
 from lib.flow.kinks import HingeKinks
 from lib.flow.span import Span
-from lib.flow.trajectory import Event, Piece, Trajectory, Weights
-from lib.training.losses import Loss
+from lib.flow.trajectory import Event, Piece, Reason, Stop, Task, Trajectory, Weights
 
 _LOOKS = np.array([0.25, 0.5, 0.75, 1.0])  # where in a step the activations are compared with their states
 _NEGLECTED = 0.1  # part of the tolerance that the early phase may neglect of the forces
@@ -27,33 +26,19 @@ def _trials() -> np.errstate:
 
 
 class Run(Field):
-    """One integration, from the start to the reason why it stops.
-
-    Example: two stretches of one run.
-
-    >>> from lib.training.losses import SQUARE
-    >>> start = Weights(np.array([[1.0, 0.0]]), np.zeros(1), np.ones(1), np.zeros(1))
-    >>> span = Span(np.array([[1.0, 0.0]]), start.directions)
-    >>> run = Run(start, span, np.array([2.0]), SQUARE, "both", "mean", 0.0, 1e-10)
-    >>> run.align(9.0), run.integrate(1.0, 0.0, 1000), run.integrate(9.0, 0.0, 1000)
-    (None, 'time reached 1', 'time reached 9')
-    >>> run.trajectory("done").outputs([9.0]).round(12)
-    array([[2.]])
-    """
+    """One integration, from the start to the reason why it stops."""
 
     def __init__(
         self,
         start: Weights,
         span: Span,
-        labels: np.ndarray,
-        loss: Loss,
+        task: Task,
         train: str,
-        reduction: str,
         slope: float,
         rtol: float,
     ) -> None:
-        super().__init__(start, span.inputs, labels, loss, train, reduction, slope, rtol)
-        self.span = span
+        super().__init__(start, task._replace(inputs=span.inputs), train, slope, rtol)
+        self.span, self.task = span, task
         self.times, self.log_times, self.recorded = [0.0], [-np.inf], [start]
         self.pieces: list[Piece] = []
         self.events: list[Event] = []
@@ -142,10 +127,10 @@ class Run(Field):
     def last_state(self) -> np.ndarray:
         return self.state_of(self.recorded[-1])
 
-    def integrate(self, until: float, loss_below: float, max_steps: int) -> str:
+    def integrate(self, until: float, loss_below: float, max_steps: int) -> Stop:
         """Follow smooth pieces from the last weights recorded on, and return why the run stops."""
         if self.s >= until:
-            return f"time reached {until:.6g}"
+            return Stop(Reason.TIME, f"time reached {until:.6g}")
         if rest := self.at_rest():
             return rest
         solver, stalled = self.solver(None, until), 0
@@ -153,7 +138,7 @@ class Run(Field):
             with _trials():
                 message = self.step(solver)
             if solver.status == "failed":
-                return f"the integrator failed at time {self.times[-1]:.6g}: {message}"
+                return Stop(Reason.FAILED, f"the integrator failed at time {self.times[-1]:.6g}: {message}")
             dense = solver.dense_output()
             end, stopped = self.end_of_step(dense, solver.t_old, solver.t, until)
             s, pairs, data = self.next_event(dense, solver.t_old, end)
@@ -167,15 +152,15 @@ class Run(Field):
             if pairs:
                 self.recorded[-1] = self.turn(self.times[-1], self.recorded[-1], pairs)
             if low:
-                return f"the loss reached {loss_below:.3g}"
+                return Stop(Reason.LOSS, f"the loss reached {loss_below:.3g}")
             if stopped and s == end:
                 return stopped
             if rest := self.at_rest():
                 return rest
             if len(self.times) > max_steps:
-                return f"{max_steps} steps were taken up to time {self.times[-1]:.6g}"
+                return Stop(Reason.STEPS, f"{max_steps} steps were taken up to time {self.times[-1]:.6g}")
             if stalled > _STALL:
-                return f"events accumulate at time {self.times[-1]:.6g}"
+                return Stop(Reason.EVENTS, f"events accumulate at time {self.times[-1]:.6g}")
             if turning or outgrown:
                 solver = self.solver(solver.step_size, until)
 
@@ -183,13 +168,15 @@ class Run(Field):
         """Take a step, and return why it failed, if it did."""
         return solver.step()
 
-    def end_of_step(self, dense: Callable, start: float, end: float, until: float) -> tuple[float, str]:
+    def end_of_step(
+        self, dense: Callable, start: float, end: float, until: float
+    ) -> tuple[float, Stop | None]:
         """Return where a step from ``start`` to ``end`` is cut, and why the run stops there, if it does."""
-        return end, f"time reached {until:.6g}" if end >= until else ""
+        return end, Stop(Reason.TIME, f"time reached {until:.6g}") if end >= until else None
 
-    def at_rest(self) -> str:
+    def at_rest(self) -> Stop | None:
         """Say why the run stops since nothing moves any more, if it does."""
-        return ""
+        return None
 
     def advance(self, s: float, state: np.ndarray, weights: Weights, piece: Piece) -> None:
         """Go to ``s``, the integrator's own time, and record the weights there."""
@@ -263,12 +250,13 @@ class Run(Field):
         xtol = max(1e-15 * (after - before), np.finfo(float).tiny)
         return float(brentq(distance, before, after, xtol=xtol, rtol=1e-15))
 
-    def trajectory(self, stopped: str) -> Trajectory:
+    def trajectory(self, stop: Stop) -> Trajectory:
         """Return what was computed so far, in the space of the data."""
         parts = [np.array(part) for part in zip(*self.recorded, strict=True)]
         directions, log_norms, signs, log_outputs = self.span.lift(Weights(*parts))
         lifted = [lambda *times, piece=piece: self.span.lift(piece(*times)) for piece in self.pieces]
         return Trajectory(
             np.array(self.times), np.array(self.log_times), directions, log_norms, signs, log_outputs,
-            self.span.original, self.slope, tuple(self.events), stopped, self.evaluations, tuple(lifted),
+            self.task, self.slope, tuple(self.events), stop.reason, stop.text, self.evaluations,
+            tuple(lifted),
         )  # fmt: skip

@@ -13,12 +13,6 @@ class Span:
     The part of a weight vector across the span never moves, and of it only the length matters: it becomes
     one more coordinate, zero for all inputs.  ``inputs`` is (n, r) or (n, r + 1), ``directions`` alike.
     Data that already fill their space are left as they are.
-
-    Example:
-
-    >>> span = Span(np.array([[3.0, 0.0, 0.0, 4.0]]), np.array([[0.0, 0.6, 0.8, 0.0]]))
-    >>> np.abs(span.inputs).round(12), np.abs(span.directions).round(12)
-    (array([[5., 0.]]), array([[0., 1.]]))
     """
 
     def __init__(self, inputs: np.ndarray, directions: np.ndarray) -> None:

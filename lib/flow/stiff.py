@@ -18,7 +18,7 @@ from scipy.linalg import LinAlgWarning
 
 from lib.flow.coordinates import Referred
 from lib.flow.run import Run
-from lib.flow.trajectory import Piece, Trajectory, Weights
+from lib.flow.trajectory import Piece, Reason, Stop, Trajectory, Weights
 
 _EXPLICIT_STEPS = 2000  # before a flow may count as stiff
 _MANY_STEPS = 2000  # it is stiff if more than so many are left
@@ -32,23 +32,11 @@ _FAINT = 1e-6  # a force of less than this part of all may be that of a datum wh
 
 
 def plain_flow(run: Run, until: float, loss_below: float, max_steps: int) -> Trajectory:
-    """Follow a flow from its start up to the time ``until``.
-
-    Example: a linear model that learns at rates 1 and 1e4.
-
-    >>> from lib.flow.span import Span
-    >>> from lib.training.losses import SQUARE
-    >>> x = np.diag([1.0, 100.0])
-    >>> start = Weights(np.array([[0.6, 0.8]]), np.zeros(1), np.ones(1), np.zeros(1))
-    >>> run = Run(start, Span(x, start.directions), np.ones(2), SQUARE, "first", "sum", 1.0, 1e-10)
-    >>> flow = plain_flow(run, 1e9, 0.0, 10_000)
-    >>> flow.stopped, flow.outputs()[-1].round(9)
-    ('time reached 1e+09', array([1., 1.]))
-    """
+    """Follow a flow from its start up to the time ``until``."""
     run.align(until)
-    stopped = run.integrate(until, loss_below, min(max_steps, _EXPLICIT_STEPS))
-    if "steps were taken" not in stopped or len(run.times) > max_steps:
-        return run.trajectory(stopped)
+    stop = run.integrate(until, loss_below, min(max_steps, _EXPLICIT_STEPS))
+    if stop.reason is not Reason.STEPS or len(run.times) > max_steps:
+        return run.trajectory(stop)
     many = until - run.times[-1] > _MANY_STEPS * np.diff(run.times[-_EXPLICIT_STEPS // 10 :]).max()
     if many and len(run.last_state()) <= _LARGEST and run.kinks is None:
         run = StiffRun(run, until)
@@ -56,21 +44,7 @@ def plain_flow(run: Run, until: float, loss_below: float, max_steps: int) -> Tra
 
 
 class StiffRun(Run):
-    """The continuation of a run by an implicit method, in the logarithm of time, up to the time ``until``.
-
-    Example:
-
-    >>> from lib.flow.span import Span
-    >>> from lib.training.losses import SQUARE
-    >>> x = np.diag([1.0, 100.0])
-    >>> start = Weights(np.array([[0.6, 0.8]]), np.zeros(1), np.ones(1), np.zeros(1))
-    >>> run = Run(start, Span(x, start.directions), np.ones(2), SQUARE, "first", "sum", 1.0, 1e-10)
-    >>> run.align(0.1), run.integrate(0.1, 0.0, 1000)
-    (None, 'time reached 0.1')
-    >>> stiff = StiffRun(run, 1e9)
-    >>> stiff.integrate(1e9, 1e-20, 1000), len(stiff.times) < 500
-    ('the loss reached 1e-20', True)
-    """
+    """The continuation of a run by an implicit method, in the logarithm of time, up to the time ``until``."""
 
     def __init__(self, run: Run, until: float) -> None:
         vars(self).update(vars(run))
@@ -113,7 +87,7 @@ class StiffRun(Run):
     def jacobian(self, s: float, state: np.ndarray) -> np.ndarray:
         return np.exp(s) * self.rates(state)
 
-    def integrate(self, until: float, loss_below: float, max_steps: int) -> str:
+    def integrate(self, until: float, loss_below: float, max_steps: int) -> Stop:
         return super().integrate(float(np.log(until)), loss_below, max_steps)
 
     def step(self, solver: OdeSolver) -> str | None:
@@ -125,8 +99,10 @@ class StiffRun(Run):
                 solver.status = "failed"
                 return "rounding hides what still moves"
 
-    def end_of_step(self, dense: Callable, start: float, end: float, until: float) -> tuple[float, str]:
-        return end, self.end()[2] if end >= until else ""
+    def end_of_step(
+        self, dense: Callable, start: float, end: float, until: float
+    ) -> tuple[float, Stop | None]:
+        return end, self.end()[2] if end >= until else None
 
     def advance(self, s: float, state: np.ndarray, weights: Weights, piece: Piece) -> None:
         self.s = s
@@ -175,18 +151,18 @@ class StiffRun(Run):
         shares = (pushes / np.where(sums > 0, sums, 1.0)[:, None]).max(axis=0)
         return bool((drives <= _BALANCE * sums).all()), bool(((shares > 0) & (shares < _FAINT)).any())
 
-    def at_rest(self) -> str:
+    def at_rest(self) -> Stop | None:
         balanced, faint = self.balance()
         here = f"at log time {self.log_times[-1]:.6g}"
         if self.drift.max() > _DROWNED and not (balanced and not faint):
-            return f"the forces balanced {here}, but for some too faint to be followed"
+            return Stop(Reason.FAINT, f"the forces balanced {here}, but for some too faint to be followed")
         if not balanced:
-            return ""
+            return None
         if faint:
             return self.faint(here)
         rates = np.linalg.eigvals(self.rates(self.last_state()))
         if rates.real.max() > _FAINT * np.abs(rates).max():
-            return f"the forces balanced {here}, at a saddle"
+            return Stop(Reason.SADDLE, f"the forces balanced {here}, at a saddle")
         time, log_time, reached = self.end()
         rest = self.recorded[-1]
 
@@ -196,10 +172,10 @@ class StiffRun(Run):
         self.record(time, log_time, rest, path)
         return reached
 
-    def faint(self, _here: str) -> str:
+    def faint(self, _here: str) -> Stop | None:
         """Say why the run stops where the forces balance but for faint ones: in plain flows it goes on."""
-        return ""
+        return None
 
-    def end(self) -> tuple[float, float, str]:
+    def end(self) -> tuple[float, float, Stop]:
         """Return the time that is to be reached, its logarithm, and what is said of it."""
-        return self.until, float(np.log(self.until)), f"time reached {self.until:.6g}"
+        return self.until, float(np.log(self.until)), Stop(Reason.TIME, f"time reached {self.until:.6g}")
