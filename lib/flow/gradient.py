@@ -12,12 +12,11 @@ finds their ends:
    (`lib.flow.coordinates`).  After each step the dense output is looked at for pairs of a neuron and a
    datum that left the side on which their activation is.  The first of them is located by Brent's method,
    the state is cut there, `lib.flow.boundaries` chooses what the unit does on its boundary (cross, stay at
-   zero, slide), and the integrator starts anew.  Kinks of the hinge loss are treated alike
-   (`lib.flow.kinks`).
+   zero, slide), and the integrator starts anew.  Kinks of the hinge loss are treated alike.
 4. *Stiff phase.*  When thousands of steps are taken and left, an implicit method takes over, in the
-   logarithm of time (`lib.flow.stiff`).
+   logarithm of time (`lib.flow.late`).
 5. *Late phase.*  Towards ``log_until`` the loss is integrated out of time, ``ds = L dt``, by an implicit
-   method (`lib.flow.late`): at the end of a classification, s is of order one for ever.
+   method: at the end of a classification, s is of order one for ever.
 """
 
 from __future__ import annotations
@@ -26,10 +25,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lib.checks import array, choice, number, whole
-from lib.flow.late import has_tail, late_flow
+from lib.flow.coordinates import Span
+from lib.flow.late import has_tail, late_flow, plain_flow
 from lib.flow.run import Run
-from lib.flow.span import Span
-from lib.flow.stiff import plain_flow
 from lib.flow.trajectory import Task, Trajectory, Weights
 from lib.models.two_layer import Start, TwoLayer
 from lib.training.losses import Loss
@@ -96,9 +94,9 @@ def gradient_flow(
     max_steps = whole("max_steps", max_steps, 1)
     if (until is None) == (log_until is None):
         raise ValueError(f"until is {until}, log_until is {log_until}, allowed: exactly one of the two")
+    _check_loss(task, first, slope)
     span = Span(task.inputs, first.directions)
     run = Run(first._replace(directions=span.directions), span, task, train, slope, rtol)
-    _check_loss(run)
     if until is not None:
         return plain_flow(run, number("until", until, 0), loss_below, max_steps)
     if not has_tail(loss):
@@ -153,17 +151,14 @@ def _checked_task(
     return Task(x, y, loss, share / share.sum() if reduction == "mean" else share)
 
 
-def _check_loss(run: Run) -> None:
+def _check_loss(task: Task, start: Weights, slope: float) -> None:
     """Refuse a start whose loss is no number."""
-    start = run.recorded[0]
-    outputs = np.exp(start.log_norms + start.log_outputs) * start.signs
-    z = start.directions @ run.inputs.T
-    outputs = outputs @ np.maximum(z, run.slope * z)
+    z = start.directions @ task.inputs.T
+    outputs = (np.exp(start.log_norms + start.log_outputs) * start.signs) @ np.maximum(z, slope * z)
     with np.errstate(over="ignore"):
-        total = run.loss.value(outputs, run.labels).sum()
+        total = task.loss.value(outputs, task.labels).sum()
     if not np.isfinite(total):
-        largest = start.log_norms.argmax()
         raise ValueError(
-            f"log_norms holds {start.log_norms[largest]:g}: there the {run.loss.name} loss is {total}; "
+            f"log_norms holds {start.log_norms.max():g}: there the {task.loss.name} loss is {total}; "
             "allowed: a finite loss"
         )

@@ -6,10 +6,9 @@ from scipy.integrate import solve_ivp
 from scipy.special import expit
 
 from lib.flow import gradient_flow
-from lib.flow.late import LateRun
-from lib.flow.run import Run
-from lib.flow.span import Span
-from lib.flow.stiff import StiffRun
+from lib.flow.coordinates import Span
+from lib.flow.late import Implicit, Late
+from lib.flow.run import Explicit, Run
 from lib.flow.trajectory import Reason, Stop, Task, Weights
 from lib.models.two_layer import Start
 from lib.training.losses import EXPONENTIAL, HINGE, LOGISTIC, SQUARE
@@ -227,30 +226,32 @@ def run_to_one(train, loss):
     start = Weights(DIRECTIONS, np.full(5, -0.5), SIGNS * 1.0, np.linspace(-1.0, 0.0, 5))
     run = Run(start, Span(CLOUD, DIRECTIONS), Task(CLOUD, LABELS, loss, np.full(4, 0.25)), train, 0.2, 1e-10)
     run.align(1.0)
-    run.integrate(1.0, 0.0, 1000)
+    run.integrate(Explicit(run, 1.0), 0.0, 1000)
     return run
 
 
 @pytest.mark.parametrize("train", ["both", "first"])
 @pytest.mark.parametrize("loss", [SQUARE, LOGISTIC, EXPONENTIAL], ids=lambda loss: loss.name)
 def test_the_implicit_method_agrees_with_the_explicit_one(train, loss):
-    implicit = StiffRun(run_to_one(train, loss), 4.0)
-    implicit.integrate(4.0, 0.0, 1000)
-    explicit = run_to_one(train, loss)
-    explicit.integrate(4.0, 0.0, 1000)
+    implicit, explicit = run_to_one(train, loss), run_to_one(train, loss)
+    implicit.integrate(Implicit(implicit, 4.0), 0.0, 1000)
+    explicit.integrate(Explicit(explicit, 4.0), 0.0, 1000)
     times = np.linspace(0.0, 4.0, 17)
     ends = [run.trajectory(Stop(Reason.TIME, "")).outputs(times) for run in (implicit, explicit)]
     np.testing.assert_allclose(ends[0], ends[1], atol=1e-7)
 
 
 @pytest.mark.parametrize("train", ["both", "first"])
-@pytest.mark.parametrize("continuation", [StiffRun, LateRun])
-def test_the_jacobian_of_the_implicit_method_is_the_derivative(train, continuation):
-    run = continuation(run_to_one(train, LOGISTIC), 30.0)
-    state = run.last_state()
+@pytest.mark.parametrize("method", [Implicit, Late])
+def test_the_jacobian_of_the_implicit_method_is_the_derivative(train, method):
+    run = run_to_one(train, LOGISTIC)
+    method = method(run, 30.0)
+    state = run.last_state() if isinstance(method, Implicit) else method.last_state()
     steps = 1e-6 * np.eye(len(state))
-    numeric = [(run.field(1.0, state + step) - run.field(1.0, state - step)) / 2e-6 for step in steps]
-    np.testing.assert_allclose(run.jacobian(1.0, state), np.transpose(numeric), atol=1e-8)
+    numeric = [
+        (method.velocity(1.0, state + step) - method.velocity(1.0, state - step)) / 2e-6 for step in steps
+    ]
+    np.testing.assert_allclose(method.jacobian(1.0, state), np.transpose(numeric), atol=1e-8)
 
 
 @pytest.mark.parametrize("m", [1, 3])

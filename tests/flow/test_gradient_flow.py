@@ -8,8 +8,8 @@ from scipy.special import expi
 from lib.data.synthetic import orthonormal_inputs
 from lib.flow import gradient_flow
 from lib.flow.agreement import agreement_flow
+from lib.flow.coordinates import Span
 from lib.flow.neuron import neuron_flow
-from lib.flow.span import Span
 from lib.models.two_layer import Start, TwoLayer
 from lib.theory.clustering import symmetric_pair_margin
 from lib.training.descent import gradient_descent

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from lib.flow import gradient_flow
 from lib.flow.alignment import alignment_phase
-from lib.flow.lines import Lines
+from lib.flow.boundaries import Lines
 from lib.models.two_layer import Start
 from lib.training.losses import EXPONENTIAL, LOGISTIC, SQUARE
 
