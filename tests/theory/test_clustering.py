@@ -14,7 +14,7 @@ from lib.geometry.patterns import (
     perfect_agreement_margin,
 )
 from lib.geometry.programs import agreement_program, linear_svm
-from lib.models.two_layer import TwoLayer, two_sided_network
+from lib.models.two_layer import Start, TwoLayer
 from lib.theory import clustering, margins, risk_convergence
 
 
@@ -114,7 +114,6 @@ def test_the_critical_slope_is_where_the_early_field_loses_an_attractor(degrees)
 def test_bad_theory_arguments_are_refused():
     for call, message in (
         (lambda: clustering.sharp_factor(0.0, 2), "slope holds 0"),
-        (lambda: two_sided_network(2, 2, -1.0, rng=np.random.default_rng(0)), "scale holds -1"),
         (lambda: clustering.sharp_factor(0.1, 0), "k holds 0"),
         (lambda: clustering.flipping_network(0.1, 3, 0.0), "even"),
         (lambda: clustering.critical_slope(80.0), "degrees holds 80"),
@@ -127,7 +126,7 @@ def test_bad_theory_arguments_are_refused():
 def test_boundary_angles_are_zeros_of_the_network():
     rng = np.random.default_rng(1)
     for _ in range(20):
-        network = two_sided_network(5, 2, 1.0, rng=rng, slope=0.1)
+        network = Start.two_sided(5, 2, 0.0, rng=rng).network(0.1)
         angles = np.radians(boundary_angles(network))
         if len(angles):
             assert np.abs(network(np.column_stack([np.cos(angles), np.sin(angles)]))).max() < 1e-12
