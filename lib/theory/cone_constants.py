@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from lib.checks import array, broadcast, number, numbers, refuse_overflow, whole
 from lib.checks import signs as checked_signs
 from lib.geometry.patterns import cosine
-from lib.geometry.separation import labelled_data, separation
+from lib.geometry.programs import separation
 from lib.theory.orthogonal_data import lengths, same_length
 
 
@@ -31,7 +31,7 @@ def class_sums(inputs: ArrayLike, labels: ArrayLike) -> tuple[np.ndarray, np.nda
     >>> plus.tolist(), minus.tolist()
     ([3.0, 1.0], [-3.0, 0.0])
     """
-    x, y = labelled_data(inputs, labels)
+    x, y = np.asarray(inputs, dtype=float), np.asarray(labels, dtype=float)
     return x[y > 0].sum(axis=0), x[y < 0].sum(axis=0)
 
 
@@ -100,7 +100,7 @@ def cone_margin(inputs: ArrayLike, labels: ArrayLike) -> float:
     >>> round(cone_margin([[2, 0], [0, -3]], [1, -1]), 12)
     0.707106781187
     """
-    x, y = labelled_data(inputs, labels)
+    x, y = np.asarray(inputs, dtype=float), np.asarray(labels, dtype=float)
     return separation(x / lengths(x)[:, None], y).margin
 
 
