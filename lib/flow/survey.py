@@ -15,7 +15,7 @@ from lib.flow.alignment import AlignmentPhase, alignment_phase
 from lib.flow.trajectory import Trajectory
 from lib.geometry.patterns import activation_patterns, illegal_changes, least_signed_cosine, regions
 from lib.models.two_layer import Start
-from lib.theory import alignment_bounds as bounds
+from lib.theory import alignment as bounds
 from lib.training.losses import Loss
 
 
