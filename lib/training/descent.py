@@ -77,8 +77,6 @@ def run_steps(
     attribute ``run``.  ``record`` and ``record_at`` are those of the trainers, which call this; ``state``
     returns what the run has to keep beside the network.
     """
-    if not callable(record):
-        raise ValueError(f"record is {record!r}, allowed: a function of the network")
     wanted = set(wholes("record_at", [0, steps] if record_at is None else [*record_at], 0, steps).tolist())
     kept: dict[int, Any] = {}
     made = 0
