@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from paper_values import PaperValue, read_papers
 from side_by_side import Measurement, Reading, Row, comparison_table, show_number, show_spread
-from tests.experiments.test_records import filled
 
 from lib.experiments.records import recorded, write_record
 from tests.book import test_book
+from tests.experiments.test_records import filled
 
 PAGE = test_book.BOOK / "comparison.md"
 FINITE = st.floats(-1e12, 1e12)
