@@ -79,10 +79,10 @@ def failing(varied: dict) -> str:
     """In how many entries a control fails, and in how many it must."""
     comparison, share = varied["comparison"], varied["share"]
     if comparison["size"] == 1:
-        return "fails"
+        return "fails, as it must"
     part = 100 * comparison["failing"] / comparison["size"]
-    required = f"; at least {100 * share:.3g} % must" if share else ""
-    return f"fails in {comparison['failing']} of {comparison['size']} entries, {part:.3g} %{required}"
+    required = f", and {100 * share:.3g} % must" if share else ""
+    return f"fails in {comparison['failing']} of {comparison['size']} entries: {part:.3g} %{required}"
 
 
 def badge(verdict: str) -> nodes.inline:
@@ -93,7 +93,7 @@ def line_numbers(record: dict) -> list[str]:
     """What a card shows without being opened: measured, predicted, and that the control fails."""
     comparison = record["comparison"]
     within = f" ± {comparison['tolerance']:.2g}" if comparison["tolerance"] else ""
-    control = failing(record["control"]).split(" entries")[0]
+    control = failing(record["control"]).split(" entries")[0].split(",")[0]
     return [
         f"measured {number(comparison['measured'])}",
         f"{target(comparison)}{within}",
@@ -118,7 +118,7 @@ def card_rows(record: dict) -> list[tuple[str, str]]:
     ]
     for name, varied in (("Control", record["control"]), ("Printed form", record["printed"])):
         if varied:
-            found = f"{describe(varied['comparison'])}. It {failing(varied)}, as it must."
+            found = f"{describe(varied['comparison'])}. It {failing(varied)}."
             rows.append((name, f"{varied['what']}: {found}"))
     rows.append(("Stand-in data", record["data"] or ""))
     return [(name, text) for name, text in rows if text]

@@ -7,6 +7,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from bs4 import BeautifulSoup
 from playwright.sync_api import sync_playwright
 
 SITE = Path(__file__).parents[2] / "_build" / "html"
@@ -23,6 +24,12 @@ def site():
     if not (SITE / "book" / "index.html").exists():
         pytest.fail("the site is not built; run: make book", pytrace=False)
     return SITE
+
+
+@pytest.fixture(scope="session")
+def soups(site):
+    pages = (path for path in site.rglob("*.html") if "_static" not in path.parts)
+    return {path: BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser") for path in pages}
 
 
 @pytest.fixture(scope="session")
