@@ -11,7 +11,8 @@ import numpy as np
 
 from lib.data.synthetic import orthonormal_inputs
 from lib.flow import gradient_flow
-from lib.flow.trajectory import Trajectory, gaussian_start
+from lib.flow.trajectory import Trajectory
+from lib.models.two_layer import Start
 from lib.training.losses import SQUARE
 
 SIZES = {
@@ -30,11 +31,11 @@ def grown(*, n: int = 8, m: int = 64, d: int = 32, alive: int | None = None) -> 
     """
     rng = np.random.default_rng(0)
     inputs, labels = orthonormal_inputs(n, d, rng=rng), np.resize([1.0, -1.0], n)
-    directions, log_norms, signs = gaussian_start(m, d, np.log(0.01), rng=rng)
+    start = Start.gaussian(m, d, np.log(0.01), rng=rng)
     if alive is not None:
-        directions[alive:] = -inputs.sum(axis=0) / np.sqrt(n)
+        start.directions[alive:] = -inputs.sum(axis=0) / np.sqrt(n)
     until = 30 / np.sqrt(n / 2)  # the classes' sums, which drive the growth, have norm sqrt(n / 2)
-    return gradient_flow(directions, log_norms, signs, inputs, labels, SQUARE, until=until, reduction="sum")
+    return gradient_flow(start, inputs, labels, SQUARE, until=until, reduction="sum")
 
 
 @dataclass(frozen=True)

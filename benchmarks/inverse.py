@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 from scipy.special import expi
 
 from benchmarks.measure import Comparison
-from lib.theory.log_integral import inverse_log_integral
+from lib.theory.one_neuron import inverse_log_integral
 
 COUNT, MEASURED, CHECKED = 1_000_000, 2_000, 200
 VALUES = np.random.default_rng(0).uniform(-20, 1000, COUNT)

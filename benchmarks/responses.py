@@ -12,7 +12,7 @@ from scipy.special import expit, logit
 
 from benchmarks.measure import Comparison
 from lib.flow.responses import decoupled_flow, dual_flow, primal_flow
-from lib.theory.starvation import rotation, two_features
+from lib.theory.dual import rotation, two_features
 
 STEPS, PRIMAL_STEP, DUAL_STEP = 5_000, 0.05, 3e-6
 RIDGE, PENALTY, COUPLING, DUAL_START = 0.01, 0.002, 0.5, 1e-8

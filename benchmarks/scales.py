@@ -7,18 +7,19 @@ import numpy as np
 from benchmarks.measure import Comparison
 from benchmarks.two_points import INPUTS, LABELS
 from lib.flow import gradient_flow
-from lib.flow.trajectory import Trajectory, gaussian_start
+from lib.flow.trajectory import Reason, Trajectory
+from lib.models.two_layer import Start
 from lib.theory.plateaus import two_plateaus
 from lib.training.losses import SQUARE
 
 
-def start(power: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    return gaussian_start(60, 2, -power * np.log(10), rng=np.random.default_rng(0))
+def start(power: int) -> Start:
+    return Start.gaussian(60, 2, -power * np.log(10), rng=np.random.default_rng(0))
 
 
 def until_fitted(power: int) -> tuple[int, Trajectory]:
-    run = gradient_flow(*start(power), INPUTS, LABELS, SQUARE, until=1e4, loss_below=1e-12)
-    if not run.stopped.startswith("the loss reached"):
+    run = gradient_flow(start(power), INPUTS, LABELS, SQUARE, until=1e4, loss_below=1e-12)
+    if run.reason is not Reason.LOSS:
         raise RuntimeError(f"the flow from 1e-{power} did not fit the data: {run.stopped}")
     return power, run
 
@@ -26,8 +27,7 @@ def until_fitted(power: int) -> tuple[int, Trajectory]:
 def error(result: tuple[int, Trajectory]) -> float:
     """The closed form is exact up to the square of the scale; both scales are far below the tolerance."""
     power, run = result
-    losses = SQUARE.value(run.outputs(), LABELS).mean(axis=1)
-    return float(np.abs(losses - two_plateaus(*start(power), INPUTS, LABELS).loss(run.times)).max())
+    return float(np.abs(run.loss() - two_plateaus(start(power), INPUTS, LABELS).loss(run.times)).max())
 
 
 tiny = Comparison(

@@ -11,29 +11,29 @@ from scipy.integrate import solve_ivp
 from benchmarks.measure import Comparison
 from lib.data.synthetic import orthogonal_pair
 from lib.flow import gradient_flow
-from lib.flow.trajectory import gaussian_start
+from lib.models.two_layer import Start
 from lib.theory.plateaus import two_plateaus
 from lib.training.losses import SQUARE
 
 STEPS, STEP = 20_000, 1e-3
 TIMES = 2 * STEP * np.arange(STEPS + 1)  # torch's MSE loss is twice ours, so its steps count twice
 INPUTS, LABELS = orthogonal_pair()
-START = gaussian_start(60, 2, np.log(1e-6 / np.sqrt(60)), rng=np.random.default_rng(0))
+START = Start.gaussian(60, 2, np.log(1e-6 / np.sqrt(60)), rng=np.random.default_rng(0))
 
 
 def closed_form() -> np.ndarray:
-    return two_plateaus(*START, INPUTS, LABELS).loss(TIMES)
+    return two_plateaus(START, INPUTS, LABELS).loss(TIMES)
 
 
 def flow(rtol: float = 1e-10) -> np.ndarray:
     """The loss at every twentieth step, enough for any figure."""
-    run = gradient_flow(*START, INPUTS, LABELS, SQUARE, until=TIMES[-1], rtol=rtol)
-    return SQUARE.value(run.outputs(TIMES[::20]), LABELS).mean(axis=1)
+    run = gradient_flow(START, INPUTS, LABELS, SQUARE, until=TIMES[-1], rtol=rtol)
+    return run.loss(TIMES[::20])
 
 
 def weights() -> tuple[np.ndarray, np.ndarray]:
-    directions, log_norms, signs = START
-    return directions * np.exp(log_norms)[:, None], signs * np.exp(log_norms)
+    network = START.network()
+    return network.w, network.a
 
 
 def plain() -> np.ndarray:

@@ -13,7 +13,7 @@ from lib.data.mnist import mnist_pair
 from lib.data.synthetic import digits_pair
 from lib.experiments.registry import Experiment, register
 from lib.geometry.patterns import cluster_radius, largest_angle
-from lib.models.two_layer import TwoLayer, two_sided_network
+from lib.models.two_layer import Start, TwoLayer
 from lib.theory.clustering import linear_region, sharp_factor
 from lib.training.losses import LOGISTIC
 
@@ -128,7 +128,7 @@ def _train(config: DigitPairs, setting: str, images: _Images, rng: np.random.Gen
     scale = config.large_scale if setting == "large-start" else config.scale
     step = config.long_step if setting == "long-steps" else config.step
     k, d = config.neurons, images.inputs.shape[1]
-    start = two_sided_network(k, d, scale, rng=rng, v=k**-0.5, slope=config.slope)
+    start = Start.two_sided(k, d, np.log(scale), rng=rng, v=k**-0.5).network(config.slope)
     places = [np.flatnonzero(image) for image in images.inputs]
     examples = [
         (label, place, image[place])

@@ -13,7 +13,7 @@ from lib.experiments.registry import Experiment, register
 from lib.flow.agreement import LEFT, agreement_flow
 from lib.geometry.patterns import agreement, largest_angle, perfect_agreement_margin
 from lib.geometry.programs import agreement_program, extended_agreement_program
-from lib.models.two_layer import TwoLayer, two_sided_network
+from lib.models.two_layer import Start, TwoLayer
 from lib.training.descent import gradient_descent
 from lib.training.losses import LOGISTIC
 
@@ -141,12 +141,12 @@ def _train(config: GaussianClasses, setting: str, seeds: Sequence[int]) -> list[
         data = [(x[: config.examples], y[: config.examples]) for x, y in data]
     scale = config.large_scale if setting == "large-start" else config.scale
     draws, k, n = [np.random.default_rng([seed, 1]) for seed in seeds], config.neurons, len(data[0][1])
-    form = {"v": k**-0.5, "slope": config.slope}
-    starts = [two_sided_network(k, config.dimension, scale, rng=rng, **form) for rng in draws]
+    starts = [Start.two_sided(k, config.dimension, np.log(scale), rng=rng, v=k**-0.5) for rng in draws]
+    networks = [start.network() for start in starts]
     orders = [np.concatenate([rng.permutation(n) for _ in range(config.epochs)]) for rng in draws]
     epochs = np.unique([0, *np.geomspace(1, config.epochs, config.points).round().astype(int)])
     run = gradient_descent(
-        TwoLayer(np.stack([one.w for one in starts]), np.stack([one.a for one in starts]), config.slope),
+        TwoLayer(np.stack([one.w for one in networks]), np.stack([one.a for one in networks]), config.slope),
         # The examples of all seeds in one list: each network draws from its own part of it.
         np.vstack([x for x, _ in data]),
         np.concatenate([y for _, y in data]),

@@ -18,11 +18,10 @@ from numpy.typing import ArrayLike
 
 from lib import checks
 from lib.checks import array, number
-from lib.flow.boundaries import NO_MOTION, settle
-from lib.flow.lines import Lines
-from lib.flow.stages import advance, crossing_times, halves, split
+from lib.flow.boundaries import NO_MOTION, Lines, settle
 
-ON_BOUNDARY = 1e-15  # |<w, x>| below this, relative to |w||x|, at the start: on the boundary of the unit
+_ON_BOUNDARY = 1e-15  # |<w, x>| below this, relative to |w||x|, at the start: on the boundary of the unit
+_EXACTLY_OPPOSITE = 1e-14  # distance to the unstable direction -e below which a unit is on it
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,7 @@ class AlignmentPhase:
         """
         times = array("times", times, ("T",), 0, ends="[)")
         chosen = self._stage_of(times)
-        return advance(
+        return _advance(
             self.directions[chosen],
             self.log_norms[chosen],
             self.drifts[chosen],
@@ -96,8 +95,8 @@ class AlignmentPhase:
                 f"until stopped neuron {int(np.argmin(self.settled))} before its last event: rates unknown"
             )
         last = (self.stages - 1, np.arange(len(self.stages)))
-        speed, _, cosine, sine = split(self.directions[last], self.drifts[last])
-        log_plus, log_minus = halves(cosine, sine)
+        speed, _, cosine, sine = _split(self.directions[last], self.drifts[last])
+        log_plus, log_minus = _halves(cosine, sine)
         stuck = np.isneginf(log_plus)
         omega = np.where(stuck, -speed, speed)
         offset = np.where(speed == 0, 0.0, np.where(stuck, log_minus, log_plus))
@@ -160,7 +159,7 @@ def alignment_phase(
     direction /= np.linalg.norm(direction, axis=1)[:, None]
     start, count = np.zeros(m), np.zeros(m, dtype=int)
     height = direction @ inputs.T
-    bound = np.abs(height) <= ON_BOUNDARY * lengths
+    bound = np.abs(height) <= _ON_BOUNDARY * lengths
     active = (height > 0) & ~bound
     shares, settled = np.zeros((m, n)), np.zeros(m, dtype=bool)
     first = lines.active(active, bound)
@@ -191,14 +190,14 @@ def alignment_phase(
         count[running] += 1
         velocity = drift @ inputs.T
         can_switch = np.where(active[running], velocity < -still, (velocity > still) & ~bound[running])
-        wait = np.where(can_switch, crossing_times(direction[running], drift, inputs), np.inf)
+        wait = np.where(can_switch, _crossing_times(direction[running], drift, inputs), np.inf)
         datum = wait.argmin(axis=1)
         wait = wait[np.arange(running.size), datum]
         settled[running] = np.isinf(wait)
         goes_on = start[running] + wait <= until
         goes_on &= np.isfinite(wait)
         rows, running, datum, wait = np.flatnonzero(goes_on), running[goes_on], datum[goes_on], wait[goes_on]
-        direction[running], log_norm[running] = advance(
+        direction[running], log_norm[running] = _advance(
             direction[running], log_norm[running], drift[rows], wait
         )
         start[running] += wait
@@ -246,3 +245,64 @@ def _assemble(
         drifts=drifts,
         stage_patterns=patterns,
     )
+
+
+def _split(
+    directions: np.ndarray, drifts: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return ``|g|``, the unit vector ``e``, and the cosine and sine of the angle between direction and e.
+
+    ``directions`` and ``drifts`` are (..., d), the directions of length 1.
+    """
+    speed = np.linalg.norm(drifts, axis=-1)
+    e = drifts / np.where(speed > 0, speed, 1.0)[..., None]
+    cosine = np.einsum("...d,...d->...", directions, e)
+    sine = np.linalg.norm(directions - cosine[..., None] * e, axis=-1)
+    return speed, e, cosine, np.where((cosine < 0) & (sine < _EXACTLY_OPPOSITE), 0.0, sine)
+
+
+def _halves(cosine: np.ndarray, sine: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return log((1+c)/2) and log((1-c)/2) without the cancellation near c = -1 and c = 1."""
+    large = (1 + np.abs(cosine)) / 2
+    with np.errstate(divide="ignore"):
+        log_large, log_small = np.log(large), np.log(sine**2 / (4 * large))
+    return np.where(cosine >= 0, log_large, log_small), np.where(cosine >= 0, log_small, log_large)
+
+
+def _advance(
+    directions: np.ndarray, log_norms: np.ndarray, drifts: np.ndarray, durations: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return directions (..., d) and log-norms (...) after ``durations`` of one stage with given drifts."""
+    speed, e, cosine, sine = _split(directions, drifts)
+    log_plus, log_minus = _halves(cosine, sine)
+    growing, shrinking = log_plus + speed * durations, log_minus - speed * durations
+    log_growth = np.logaddexp(growing, shrinking)
+    across = (directions - cosine[..., None] * e) * np.exp(-np.where(sine > 0, log_growth, np.inf))[..., None]
+    along = np.exp(growing - log_growth) - np.exp(shrinking - log_growth)
+    moved = across + along[..., None] * e
+    still = speed == 0
+    moved /= np.where(still, 1.0, np.linalg.norm(moved, axis=-1))[..., None]
+    return np.where(still[..., None], directions, moved), log_norms + np.where(still, 0.0, log_growth)
+
+
+def _crossing_times(directions: np.ndarray, drifts: np.ndarray, inputs: np.ndarray) -> np.ndarray:
+    """Return the time to ``<w, x_i> = 0`` on the current closed form, (m, n).
+
+    It is for pairs that move: infinite when there is no zero, and 0 when it has passed.  ``directions`` and
+    ``drifts`` are (m, d), ``inputs`` (n, d).
+    """
+    speed, e, cosine, sine = _split(directions, drifts)
+    log_plus, log_minus = _halves(cosine, sine)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        across = (directions - cosine[:, None] * e) @ inputs.T
+        ratio = -across / (e @ inputs.T)
+        root = np.hypot(ratio, sine[:, None])
+        # E = exp(|g| t) solves ratio = (1+c)/2 E - (1-c)/2 / E; the form without cancellation is taken.
+        log_time = np.where(
+            ratio >= 0,
+            np.log(ratio + root) - np.log(2) - log_plus[:, None],
+            np.log(2) + log_minus[:, None] - np.log(root - ratio),
+        )
+        times = log_time / speed[:, None]
+    times[np.isnan(times) | (sine == 0)[:, None]] = np.inf
+    return np.maximum(times, 0.0)

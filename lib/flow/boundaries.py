@@ -1,4 +1,4 @@
-"""Activation boundaries of a flow: which units are on, off, or held at zero, and when that changes.
+"""Where the field of a flow jumps: which units are on, off or held at zero, and when that changes.
 
 The field of a (leaky) ReLU network jumps where a pre-activation ``<w_j, x_i>`` crosses zero.  Write ``off``
 and ``on`` for the rate of ``<w_j, x_i>`` computed with the two one-sided slopes.  The selection made here
@@ -26,13 +26,52 @@ from collections.abc import Iterable
 import numpy as np
 from scipy.optimize import lsq_linear
 
-from lib.flow.lines import Lines
+OFF, HELD, ON = -1, 0, 1  # of a pair of a neuron and a datum
+BEYOND, SHORT = -1, 1  # of a datum of the hinge loss, which may be HELD as well
+ROUNDING = 1e-12  # of pre-activations of unit vectors, of margins, and of shares: as good as none
+NO_MOTION = 1e-12  # rates below this, relative to the largest that the forces could cause, are zero
+_COLLINEAR = 1e-12  # distance of unit vectors that counts as none, as for pre-activations
 
-OFF, HELD, ON = -1, 0, 1
-ROUNDING = 1e-12
-"""Pre-activations of unit vectors count as zero below this size."""
-NO_MOTION = 1e-12
-"""Rates below this, relative to the largest that the forces could cause, are rounding errors of zero."""
+
+class Lines:
+    """The lines of inputs (n, d), none of them zero: data on one share a boundary.
+
+    Where the first of a line has the gate g, which is 1 above zero and the leaky slope below, its positive
+    multiples have the gate g as well, and its negative ones ``1 + slope - g``.  So a line acts like one datum
+    and a force that is always there.
+
+    ``first`` (l,) are the data that stand for their lines, ``inputs`` (l, d) theirs, ``index`` (n,) the line
+    of each datum, and ``ratios`` (n,) its multiple of the first.
+    """
+
+    def __init__(self, inputs: np.ndarray) -> None:
+        lengths = np.linalg.norm(inputs, axis=1)
+        units = inputs / lengths[:, None]
+        cosines = units @ units.T
+        signs, firsts = np.ones(len(inputs)), np.arange(len(inputs))
+        for i, j in np.argwhere(np.triu(np.abs(cosines) > 1 - 1e-9, 1)):
+            sign = np.sign(cosines[i, j])
+            if firsts[j] == j and np.linalg.norm(units[i] - sign * units[j]) <= _COLLINEAR:
+                signs[j], firsts[j] = sign * signs[i], firsts[i]
+        self.data = inputs
+        self.first, self.index = np.unique(firsts, return_inverse=True)
+        self.inputs, self.ratios = inputs[self.first], signs * lengths / lengths[firsts]
+        self.single = len(self.first) == len(inputs)
+
+    def merged(self, pulls: np.ndarray, slope: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return the pulls of lines (..., l) and the drift (..., d) always there, of pulls (..., n)."""
+        if self.single:
+            return pulls, np.zeros((*pulls.shape[:-1], self.inputs.shape[1]))
+        sizes = np.where(self.index[:, None] == np.arange(len(self.first)), np.abs(self.ratios)[:, None], 0.0)
+        return pulls @ sizes, (1 + slope) * (pulls * (self.ratios < 0)) @ self.data
+
+    def states(self, of_lines: np.ndarray) -> np.ndarray:
+        """Return the states -1, 0, 1 of data (..., n) from those of their lines (..., l)."""
+        return np.where(self.ratios > 0, 1, -1) * of_lines[..., self.index]
+
+    def active(self, of_lines: np.ndarray, bound: np.ndarray) -> np.ndarray:
+        """Return the patterns (..., n) of data from those of their lines (..., l), where not at zero."""
+        return self.states(np.where(bound, 0, np.where(of_lines, 1, -1))) > 0
 
 
 def held_drift(
@@ -49,12 +88,6 @@ def held_drift(
     (n, d), no two of them on one line, ``base`` the leaky slope, ``rest`` (d,) a drift that is always there.
     A datum that attracts (its own active side pushes back) takes the share of its force that makes the drift
     shortest, every other one on a boundary counts as inactive.
-
-    Example: datum 0 pulls along (2, 1); datum 1, along (0, 2), pushes back with a quarter of its force.
-
-    >>> inputs, active = np.array([[2.0, 1.0], [0.0, 2.0]]), np.array([True, False])
-    >>> held_drift(np.array([1.0, -2.0]), active, ~active, inputs, 0.0)
-    (array([0.  , 0.25]), array([2., 0.]), array([4., 0.]))
     """
     lengths = np.linalg.norm(inputs, axis=1)
     largest = np.abs(pulls) @ lengths
@@ -86,13 +119,6 @@ def settle(
 
     Arguments as in :func:`held_drift`; rates up to ``still`` (n,) count as zero.  Returns the new pattern
     (n,), the data that hold the unit (n,), their shares (n,) and the drift (d,).
-
-    Example: datum 0 carries the unit across the boundary of datum 1, which pulls as well.
-
-    >>> inputs, active = np.array([[2.0, 1.0], [0.0, 2.0]]), np.array([True, False])
-    >>> active, bound, shares, drift = settle(np.ones(2), active, ~active, inputs, 0.0, np.full(2, 1e-12))
-    >>> active, bound, drift
-    (array([ True,  True]), array([False, False]), array([2., 3.]))
     """
     active, bound = active.copy(), bound.copy()
     while True:
@@ -114,15 +140,6 @@ class Boundaries:
     of the output weights, ``forces`` and their ``errors`` (n,); a rate that these errors can explain counts
     as zero, so that a unit rests on its boundaries when there is nothing left to decide by.  Weights may have
     any scale.
-
-    Example:
-
-    >>> boundaries = Boundaries(np.eye(2), 1, 0.0)
-    >>> boundaries.start(np.array([[1.0, 0.0]]))
-    array([0])
-    >>> boundaries.settle(0, np.ones(1), np.array([1.0, 1.0]), np.zeros(2))
-    >>> boundaries.state
-    array([[1, 0]])
     """
 
     def __init__(self, inputs: np.ndarray, m: int, slope: float) -> None:
@@ -247,3 +264,43 @@ class Boundaries:
         if not (self.state[neuron] * rates > self._still(forces, errors))[free].all():
             self.state[neuron] = HELD
             self.settle(neuron, signs, forces, errors)
+
+
+class HingeKinks:
+    """The state (``BEYOND``, ``HELD``, ``SHORT``) of each datum, from its margin (n,) at the start."""
+
+    def __init__(self, margins: np.ndarray) -> None:
+        off = np.where(np.abs(margins - 1) <= ROUNDING, 0.0, 1 - margins)
+        self.state = np.sign(off).astype(int)
+
+    def shares(self, gradients: np.ndarray) -> np.ndarray:
+        """Return the shares (n,) of the forces; ``gradients`` (n, size) are those of the margins."""
+        shares = (self.state == SHORT).astype(float)
+        held = self.state == HELD
+        if held.any():
+            rows = gradients[held]
+            gram = rows @ rows.T
+            if not np.isfinite(gram).all():  # a trial stage of a step that will be rejected
+                return np.full(len(shares), np.nan)
+            shares[held] = np.linalg.lstsq(gram, -rows @ (shares @ gradients), rcond=None)[0]
+        return shares
+
+    def distances(self, margins: np.ndarray, shares: np.ndarray) -> np.ndarray:
+        """Return how far each datum (n,) is from changing its state; negative when it has to."""
+        grip = np.minimum(shares, 1 - shares)
+        return np.where(self.state == HELD, grip, self.state * (1 - margins)) + ROUNDING
+
+    def settle(self, gradients: np.ndarray) -> None:
+        """Decide the states of all held data, given the gradients (n, size) of the margins."""
+        held = np.flatnonzero(self.state == HELD)
+        if not held.size:
+            return
+        pull = (self.state == SHORT) @ gradients
+        size = np.linalg.norm(gradients, axis=1).max() or 1.0
+        shares = lsq_linear(gradients[held].T / size, -pull / size, bounds=(0, 1), method="bvls").x
+        negative = self.shares(gradients)[held] < -ROUNDING / 2
+        velocity = pull + shares @ gradients[held]
+        rising = gradients[held] @ velocity > ROUNDING * size * (np.abs(pull).max() + size)
+        self.state[held[shares >= 1 - ROUNDING]] = SHORT
+        # Beyond the kink there is no force; a datum that nothing moves on stays, with no share.
+        self.state[held[(shares <= ROUNDING) & (rising | negative)]] = BEYOND

@@ -19,23 +19,44 @@ import numpy as np
 
 from lib.flow.trajectory import Weights
 
-_TRIAL = 300.0  # logarithms of factors in trial stages, which will be rejected, must not overflow
+TRIAL = 300.0  # logarithms of factors in trial stages, which will be rejected, must not overflow
 _CHANGE = np.log(10)
 _VANISHED = 1e-9  # weights below this part of their reference, at a change of activation, are zero
 
 
-class Coordinates(Protocol):
-    """What the integration asks of coordinates; states are vectors, with any leading axes where said.
+class Span:
+    """Coordinates of inputs (n, d) in their span, and of unit vectors ``directions`` (m, d) in it and across.
 
-    Example: any coordinates keep the weights.
-
-    >>> start = Weights(np.array([[0.6, 0.8]]), np.array([-3.0]), np.array([-1.0]), np.array([-3.0]))
-    >>> for coordinates in (Balanced(start.signs, 2), Referred(start, trains_outputs=True)):
-    ...     weights = coordinates.weights(coordinates.pack(start))
-    ...     print(weights.directions.round(12), weights.log_outputs.round(12))
-    [[0.6 0.8]] [-3.]
-    [[0.6 0.8]] [-3.]
+    The part of a weight vector across the span never moves, and of it only the length matters: it becomes
+    one more coordinate, zero for all inputs.  ``inputs`` is (n, r) or (n, r + 1), ``directions`` alike.
+    Data that already fill their space are left as they are.
     """
+
+    def __init__(self, inputs: np.ndarray, directions: np.ndarray) -> None:
+        _, sizes, rows = np.linalg.svd(inputs, full_matrices=False)
+        rank = int((sizes > sizes[0] * max(inputs.shape) * np.finfo(float).eps).sum())
+        self.original, self.inputs, self.directions = inputs, inputs, directions
+        self.basis: np.ndarray | None = None
+        if rank + 1 >= inputs.shape[1]:
+            return
+        self.basis = rows[:rank]
+        inside = directions @ self.basis.T
+        across = directions - inside @ self.basis
+        lengths = np.linalg.norm(across, axis=1)
+        self.across = across / np.where(lengths > 0, lengths, 1.0)[:, None]
+        self.inputs = np.hstack([inputs @ self.basis.T, np.zeros((len(inputs), 1))])
+        self.directions = np.hstack([inside, lengths[:, None]])
+
+    def lift(self, weights: Weights) -> Weights:
+        """Return weights of reduced directions (..., m, r + 1) in the space of the data."""
+        if self.basis is None:
+            return weights
+        inside, across = weights.directions[..., :-1], weights.directions[..., -1:]
+        return weights._replace(directions=inside @ self.basis + across * self.across)
+
+
+class Coordinates(Protocol):
+    """What the integration asks of coordinates; states are vectors, with any leading axes where said."""
 
     def renew(self, weights: Weights) -> None:
         """Choose the references by weights; states of before have no meaning any more."""
@@ -67,14 +88,7 @@ class Coordinates(Protocol):
 
 
 class Balanced:
-    """Directions and log-norms of ``a_j = s_j |w_j|``; a state is (m d + m,).
-
-    Example:
-
-    >>> coordinates = Balanced(np.array([1.0, -1.0]), 3)
-    >>> coordinates.pack(coordinates.weights(np.arange(1.0, 9.0))).round(3)
-    array([0.267, 0.535, 0.802, 0.456, 0.57 , 0.684, 7.   , 8.   ])
-    """
+    """Directions and log-norms of ``a_j = s_j |w_j|``; a state is (m d + m,)."""
 
     def __init__(self, signs: np.ndarray, d: int) -> None:
         self.signs, self.shape, self.cut = signs, (len(signs), d), len(signs) * d
@@ -97,7 +111,7 @@ class Balanced:
         return v / np.sqrt(np.vecdot(v, v))[..., None]
 
     def split(self, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return self._directions(state), self.signs * np.exp(np.minimum(2 * state[..., self.cut :], _TRIAL))
+        return self._directions(state), self.signs * np.exp(np.minimum(2 * state[..., self.cut :], TRIAL))
 
     def velocity(self, state: np.ndarray, v: np.ndarray, drive: np.ndarray) -> np.ndarray:
         pull = self.signs[:, None] * drive
@@ -115,14 +129,7 @@ class Balanced:
 
 
 class Referred:
-    """Weights in units of references; a state is (m d + m,), or (m d,) when the outputs are not trained.
-
-    Example:
-
-    >>> start = Weights(np.array([[0.6, 0.8]]), np.array([-500.0]), np.array([1.0]), np.array([-501.0]))
-    >>> Referred(start, trains_outputs=True).pack(start).round(3)
-    array([0.6  , 0.8  , 0.368])
-    """
+    """Weights in units of references; a state is (m d + m,), or (m d,) when the outputs are not trained."""
 
     def __init__(self, weights: Weights, *, trains_outputs: bool) -> None:
         self.trains_outputs, self.shape, self.cut = (
@@ -140,7 +147,7 @@ class Referred:
         # has a fraction of its last one.
         sizes = np.maximum(log_norms, self.inner - np.where(np.isneginf(log_norms), 0.0, 2 * _CHANGE))
         sizes = np.where(np.isneginf(sizes), log_outputs if self.trains_outputs else 0.0, sizes)
-        self.inner = np.where(np.isneginf(log_norms), np.maximum(sizes, log_outputs - _TRIAL), sizes)
+        self.inner = np.where(np.isneginf(log_norms), np.maximum(sizes, log_outputs - TRIAL), sizes)
         self.outer = np.maximum(log_outputs, self.inner) if self.trains_outputs else self.fixed[1]
 
     def pack(self, weights: Weights) -> np.ndarray:
@@ -174,12 +181,12 @@ class Referred:
         return states[..., : self.cut].reshape(*states.shape[:-1], *self.shape)
 
     def split(self, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        v, scale = self._inner(state), np.exp(np.minimum(self.inner + self.outer, _TRIAL))
+        v, scale = self._inner(state), np.exp(np.minimum(self.inner + self.outer, TRIAL))
         return v, np.broadcast_to(self._outputs(state) * scale, v.shape[:-1])
 
     def ratio(self) -> np.ndarray:
         # Beyond that neurons have no drive: it would have moved them long ago.
-        return np.exp(np.minimum(self.outer - self.inner, _TRIAL))
+        return np.exp(np.minimum(self.outer - self.inner, TRIAL))
 
     def velocity(self, state: np.ndarray, v: np.ndarray, drive: np.ndarray) -> np.ndarray:
         ratio = self.ratio()

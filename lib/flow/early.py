@@ -25,14 +25,7 @@ _LONG_AGO = 1e4  # natural logarithm of the ratio of two times of one stage, at 
 
 
 def log_output_bound(weights: Weights, inputs: np.ndarray) -> np.ndarray:
-    """Return the logarithm of ``sum_j |a_j| |w_j| max_i |x_i|``, at least the largest output.
-
-    Example:
-
-    >>> weights = Weights(np.eye(2), np.full(2, -9.0), np.ones(2), np.full(2, -1.0))
-    >>> log_output_bound(weights, np.eye(2)).round(4)
-    np.float64(-9.3069)
-    """
+    """Return the logarithm of ``sum_j |a_j| |w_j| max_i |x_i|``, at least the largest output."""
     longest = np.log(np.linalg.norm(inputs, axis=1).max())
     return logsumexp(weights.log_norms + weights.log_outputs, axis=-1) + longest
 
@@ -43,13 +36,6 @@ def balanced_phase(
     """Return (time, weights, path before it) up to outputs of size ``exp(ceiling)`` or ``until``, and events.
 
     ``forces`` (n,) are those at zero output.
-
-    Example:
-
-    >>> start = Weights(np.array([[0.6, 0.8]]), np.array([-50.0]), np.array([1.0]), np.array([-50.0]))
-    >>> steps, events = balanced_phase(start, np.eye(2), np.array([1.0, 0.0]), 0.0, -20.0, 1e9)
-    >>> round(steps[-1][0], 2), steps[-1][1].directions.round(2)
-    (40.24, array([[1., 0.]]))
     """
     phase = alignment_phase(
         start.directions, start.signs, inputs, forces, slope=slope, until=until, sliding=True
@@ -81,15 +67,7 @@ def balanced_phase(
 
 
 class Stage:
-    """The closed form of one stage: constant drives (m, d) from given weights on.
-
-    Example:
-
-    >>> start = Weights(np.array([[0.0, 1.0]]), np.array([-2302.0]), np.array([1.0]), np.array([0.0]))
-    >>> stage = Stage(start, np.array([[2.0, 0.0]]), trains_outputs=False)
-    >>> stage.after(np.array([-1000.0])).log_norms.round(6)
-    array([[-999.306853]])
-    """
+    """The closed form of one stage: constant drives (m, d) from given weights on."""
 
     def __init__(self, start: Weights, drives: np.ndarray, *, trains_outputs: bool) -> None:
         self.start, self.trains_outputs = start, trains_outputs
@@ -179,19 +157,6 @@ def general_phase(
 
     ``boundaries`` hold the states of the start; ``change`` is called at each activation change with time,
     weights and pairs, updates the states, and returns the weights with those pairs on their boundary.
-
-    Example: the first layer alone; a datum pulls, the other pushes until it is inactive.
-
-    >>> start = Weights(np.array([[0.6, 0.8]]), np.array([-50.0]), np.array([1.0]), np.array([0.0]))
-    >>> boundaries, forces = Boundaries(np.eye(2), 1, 0.0), np.array([1.0, -1.0])
-    >>> def change(time, weights, pairs):
-    ...     w = boundaries.arrive(pairs[0], weights.directions)
-    ...     boundaries.settle(0, weights.signs, forces, np.zeros(2))
-    ...     return weights._replace(directions=w)
-    >>> _ = boundaries.start(start.directions)
-    >>> steps = general_phase(start, boundaries, forces, -20.0, 1.0, change, trains_outputs=False)
-    >>> [round(log_time, 4) for _, log_time, *_ in steps], steps[-1][2].directions
-    ([-50.2231, -20.0], array([[1., 0.]]))
     """
     steps: list[tuple[float, float, Weights, Piece]] = []
     time, log_time, weights = 0.0, -np.inf, start

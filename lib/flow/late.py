@@ -1,43 +1,53 @@
-"""The late phase of a classification, in loss-rescaled time ``ds = L dt``, by an implicit method.
+"""Stiff and late stretches of a flow, by an implicit method.
 
-The loss of a separating network decays like 1/t, so that plain time stretches without end, while ``d/ds`` is
-of order one for ever: ``dtheta/ds = sum_i (|l'_i| / sum_k l_k) grad q_i`` with margins ``q_i``.  The weights
-of the data in it, all from logarithms, react to differences of margins within ``|grad q|^-2``, much faster
-than anything else: the equation is stiff, and Radau's method with the exact Jacobian is used.  The time is
-carried along as ``log(1 + t)``, whose speed is ``exp(-log L - log(1 + t))``.
+Near its end a flow is stiff: steps of an explicit method stay as short as the fastest direction demands,
+while nothing moves any more, or only as the logarithm of time.  Radau's method with the exact Jacobian then
+takes steps of any length, in the logarithm of time (`Implicit`).  It is used when an explicit method has
+taken many steps and would need many more.
 
-The loss of data that no neuron sees never falls, and is left out of L.  Where the forces of the others
-balance, since these cannot be separated, the network rests.
+The loss of a separating network decays like 1/t, so that even the logarithm of time stretches without end,
+while in rescaled time, ``ds = L dt``, all is of order one for ever (`Late`): ``dtheta/ds = sum_i (|l'_i| /
+sum_k l_k) grad q_i`` with margins ``q_i``.  The weights of the data in it, all from logarithms, react to
+differences of margins within ``|grad q|^-2``, much faster than anything else, so this is stiff as well.  The
+time is carried along as ``log(1 + t)``, whose speed is ``exp(-log L - log(1 + t))``.  The loss of data that no
+neuron sees never falls, and is left out of L.
+
+Where the forces balance, though none of them vanishes, the network rests.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
+from scipy.integrate import DenseOutput, OdeSolver, Radau
+from scipy.linalg import LinAlgWarning
 from scipy.optimize import brentq
 from scipy.special import expit, logsumexp
 
 from lib.flow.boundaries import HELD, ON
-from lib.flow.coordinates import _TRIAL
-from lib.flow.run import Run
-from lib.flow.stiff import StiffRun
-from lib.flow.trajectory import Piece, Trajectory, Weights
+from lib.flow.coordinates import TRIAL, Referred
+from lib.flow.run import Explicit, Field, Forces, Run, time_reached
+from lib.flow.trajectory import Reason, Stop, Trajectory, Weights
 from lib.training.losses import EXPONENTIAL, LOGISTIC, TWICE_LOGISTIC, Loss
 
+_EXPLICIT_STEPS = 2000  # before a flow may count as stiff
+_MANY_STEPS = 2000  # it is stiff if more than so many are left
+_LARGEST = 600  # entries of a state, at most: the Jacobian of larger ones costs more than explicit steps
+_NEWTON = 1e-9  # tolerance below which the implicit method's equations drown in rounding
+_BALANCE = 1e-9  # the sum of forces, relative to their sizes, that counts as their error
+_ROUNDING = 1e-16  # error of a force relative to it
+_DROWNED = 1e-4  # motion by rounding that hides what faint forces do
+_COARSEST = 1e-6  # tolerance, at most, where rounding moves the state by more than it should be
+_FAINT = 1e-6  # a force of less than this part of all may be that of a datum whose margin grows for ever
 _LAST_PLAIN = 690.0  # natural logarithm of the last time that plain time is used for
 _EARLY = 0.1  # the late phase begins when the loss has fallen to this fraction of its value at zero output
-_PLAIN_STEPS = 2000  # or after this many steps
 
 
 def log_logistic(margins: np.ndarray) -> np.ndarray:
-    """Return ``log(log(1 + exp(-q)))`` for margins of any size.
-
-    Example:
-
-    >>> log_logistic(np.array([-1e3, 0.0, 1e8])).round(3)
-    array([ 6.908e+00, -3.670e-01, -1.000e+08])
-    """
+    """Return ``log(log(1 + exp(-q)))`` for margins of any size."""
     # Above 36 the loss is exp(-q) to rounding, and its logarithm needs no exponential.
     return np.where(margins > 36, -margins, np.log(np.logaddexp(0, -np.minimum(margins, 36.0))))
 
@@ -55,175 +65,305 @@ _LOGARITHMS: dict[str, tuple[Callable, Callable, Callable]] = {
 
 
 def has_tail(loss: Loss) -> bool:
-    """Say whether a loss has the exponential tail that the late phase needs.
-
-    Example:
-
-    >>> has_tail(LOGISTIC)
-    True
-    """
+    """Say whether a loss has the exponential tail that the late phase needs."""
     return loss.name in _LOGARITHMS
 
 
+def plain_flow(run: Run, until: float, loss_below: float, max_steps: int) -> Trajectory:
+    """Follow a flow from its start up to the time ``until``."""
+    run.align(until)
+    explicit = Explicit(run, until)
+    stop = run.integrate(explicit, loss_below, min(max_steps, _EXPLICIT_STEPS))
+    if stop.reason is not Reason.STEPS or len(run.times) > max_steps:
+        return run.trajectory(stop)
+    many = until - run.times[-1] > _MANY_STEPS * np.diff(run.times[-_EXPLICIT_STEPS // 10 :]).max()
+    stiff = many and len(run.last_state()) <= _LARGEST and run.field.kinks is None
+    return run.trajectory(run.integrate(Implicit(run, until) if stiff else explicit, loss_below, max_steps))
+
+
 def late_flow(run: Run, log_until: float, loss_below: float, max_steps: int) -> Trajectory:
-    """Follow a flow from its start, first in plain time, then in rescaled time up to ``exp(log_until)``.
-
-    Example: the margin ``q = w^2`` of one neuron grows like ``log t + log log t``.
-
-    >>> from lib.flow.span import Span
-    >>> x = np.array([[1.0]])
-    >>> start = Weights(x, np.zeros(1), np.ones(1), np.zeros(1))
-    >>> run = Run(start, Span(x, x), np.ones(1), LOGISTIC, "both", "mean", 0.0, 1e-10)
-    >>> flow = late_flow(run, 1e6, 0.0, 10_000)
-    >>> flow.stopped, np.exp(2 * flow.log_norms[-1, 0]).round() - 1e6
-    ('log time reached 1e+06', np.float64(15.0))
-    """
+    """Follow a flow from its start, first in plain time, then in rescaled time up to ``exp(log_until)``."""
     until = float(np.exp(min(log_until, _LAST_PLAIN)))
     run.align(until)
-    zero = np.zeros(len(run.labels))
-    fallen = _EARLY * run.share * float(run.loss.value(zero, run.labels).sum())
-    stopped = run.integrate(until, max(loss_below, fallen), min(max_steps, _PLAIN_STEPS))
-    if stopped.startswith("time") and log_until <= _LAST_PLAIN:
-        run.log_times[-1], stopped = log_until, _reached(log_until)
-    ended = run.log_times[-1] >= log_until or run.total_loss(run.last_state()) <= loss_below
-    if ended or len(run.times) > max_steps or stopped.startswith("events"):
-        return run.trajectory(stopped)
-    late = LateRun(run, log_until)
-    stopped = late.integrate(np.inf, loss_below, max_steps)
-    if stopped == _reached(log_until):
-        late.log_times[-1] = log_until  # without rounding
-    return late.trajectory(stopped)
+    zero = np.zeros(len(run.task.labels))
+    fallen = _EARLY * float(run.task.share @ run.task.loss.value(zero, run.task.labels))
+    explicit = Explicit(run, until)
+    stop = run.integrate(explicit, max(loss_below, fallen), min(max_steps, _EXPLICIT_STEPS))
+    if stop.reason is Reason.TIME and log_until <= _LAST_PLAIN:
+        run.log_times[-1], stop = log_until, _log_time_reached(log_until)
+    ended = run.log_times[-1] >= log_until or run.field.has_loss_below(loss_below, run.last_state())
+    if ended or len(run.times) > max_steps or stop.reason is Reason.EVENTS:
+        return run.trajectory(stop)
+    stop = run.integrate(Late(run, log_until), loss_below, max_steps)
+    if stop.reason is Reason.TIME:
+        run.log_times[-1] = log_until  # without rounding
+    return run.trajectory(stop)
 
 
-def _reached(log_until: float) -> str:
-    return f"log time reached {log_until:.6g}"
+def _log_time_reached(log_until: float) -> Stop:
+    return Stop(Reason.TIME, f"log time reached {log_until:.6g}")
 
 
-class LateRun(StiffRun):
-    """The continuation of a run in rescaled time; a state is that of the weights, then ``log(1 + t)``.
+class Linearised:
+    """The field of a run near a state of the weights, in units of references: how it bends and rests."""
 
-    Example:
+    def __init__(self, field: Field, coordinates: Referred) -> None:
+        self.field, self.coordinates = field, coordinates
 
-    >>> from lib.flow.span import Span
-    >>> x = np.array([[1.0]])
-    >>> start = Weights(x, np.zeros(1), np.ones(1), np.zeros(1))
-    >>> run = Run(start, Span(x, x), np.ones(1), LOGISTIC, "both", "mean", 0.0, 1e-10)
-    >>> run.align(9.0), run.integrate(9.0, 0.0, 1000)
-    (None, 'time reached 9')
-    >>> late = LateRun(run, log_until=1e3)
-    >>> late.integrate(np.inf, 0.0, 1000), late.last_state()[-1].round(6)
-    ('log time reached 1000', np.float64(1000.0))
-    """
+    def gradients(self, state: np.ndarray) -> np.ndarray:
+        """Return the gradients (n, size) of the outputs."""
+        return self.coordinates.gradients(state, self.field.boundaries.gates, self.field.task.inputs)
 
-    def __init__(self, run: Run, log_until: float) -> None:
-        super().__init__(run, np.inf)
-        self.log_until = log_until
-        self.log_value, self.log_slope, self.log_slope_rate = _LOGARITHMS[self.loss.name]
-        self.s, self.clock = 0.0, float(np.log1p(self.times[-1]))
+    def rates(self, state: np.ndarray) -> np.ndarray:
+        """Return the derivatives (size, size) of the velocity."""
+        field, (v, c) = self.field, self.coordinates.split(state)
+        drives = (field.boundaries.drive(force) for force in np.eye(len(field.task.labels)))
+        # What each datum of force one adds to the velocity, (n, size).
+        velocities = np.array([self.coordinates.velocity(state, v, drive) for drive in drives])
+        block = velocities.T @ field.law.rates(field.outputs(v, c)) @ self.gradients(state)
+        return block + self.coordinates.coupling(field.boundaries.drive(field.forces(state, v, c)))
 
-    def data_weights(self, outputs: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return ``|l'_i| / sum_k l_k`` (n,) and the logarithm of the loss, of data that are seen."""
-        margins, state = self.labels * outputs, self.boundaries.state
-        # What no neuron sees moves none: its loss, which stays for ever, would slow the clock down.
-        seen = (state == ON).any(axis=0) | (self.slope > 0)
-        total = float(logsumexp(self.log_value(margins[seen]))) if seen.any() else -np.inf
-        decides = seen | (state == HELD).any(axis=0)
-        weights = np.zeros(len(margins))
-        weights[decides] = np.exp(np.minimum(self.log_slope(margins[decides]) - total, _TRIAL))
-        return weights, total + float(np.log(self.share))
+    def noise(self, state: np.ndarray, time: float) -> np.ndarray:
+        """Return how far rounding of the drives moves the state while the time grows by a factor of e."""
+        field, (v, c) = self.field, self.coordinates.split(state)
+        pushes = field.boundaries.gates * np.abs(field.forces(state, v, c))
+        motion = self.coordinates.velocity(np.abs(state), np.abs(v), pushes @ np.abs(field.task.inputs))
+        try:  # directions that come to rest fast are moved the less
+            response = np.linalg.inv(np.eye(len(state)) / time - self.rates(state))
+        except np.linalg.LinAlgError:
+            return np.full(len(state), np.inf)
+        return _ROUNDING * np.abs(response) @ motion
 
-    def forces(self, state: np.ndarray, v: np.ndarray, c: np.ndarray) -> np.ndarray:
-        return self.labels * self.data_weights(self.outputs(v, c))[0]
+    def balance(self, state: np.ndarray) -> tuple[bool, bool]:
+        """Say whether the drives of all neurons balance, and whether faint forces take part in them."""
+        field = self.field
+        forces = field.forces(state, *self.coordinates.split(state))
+        pushes = field.boundaries.gates * np.abs(forces) * field.boundaries.norms
+        sums = pushes.sum(axis=1)
+        drives = np.linalg.norm(field.boundaries.drive(forces), axis=1)
+        shares = (pushes / np.where(sums > 0, sums, 1.0)[:, None]).max(axis=0)
+        return bool((drives <= _BALANCE * sums).all()), bool(((shares > 0) & (shares < _FAINT)).any())
 
-    def force_errors(self, outputs: np.ndarray, shift: np.ndarray) -> np.ndarray:
-        return self.data_weights(outputs)[0] * np.expm1(np.minimum(shift, 1.0))
+    def is_saddle(self, state: np.ndarray) -> bool:
+        """Say whether some direction grows where the forces balance."""
+        rates = np.linalg.eigvals(self.rates(state))
+        return bool(rates.real.max() > _FAINT * np.abs(rates).max())
 
-    def has_loss_below(self, threshold: float, state: np.ndarray) -> bool:
-        log_values = self.log_value(self.labels * self.outputs(*self.split(state)))
-        return threshold > 0 and logsumexp(log_values) + np.log(self.share) <= np.log(threshold)
 
-    def split(self, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return self.coordinates.split(state[..., :-1])
+def _referred(run: Run, law: Forces) -> Linearised:
+    """Continue a run in units of references, at a tolerance that an implicit method can keep."""
+    coordinates = Referred(run.recorded[-1], trains_outputs=run.field.trains_outputs)
+    rtol = max(run.field.rtol, _NEWTON)
+    run.field = replace(run.field, coordinates=coordinates, law=law, rtol=rtol)
+    return Linearised(run.field, coordinates)
 
-    def weights(self, state: np.ndarray) -> Weights:
-        return self.coordinates.weights(state[..., :-1])
+
+def _implicit_step(solver: OdeSolver) -> str | None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", LinAlgWarning)
+        try:
+            return solver.step()
+        except LinAlgWarning:
+            solver.status = "failed"
+            return "rounding hides what still moves"
+
+
+def _rest(run: Run, time: float, log_time: float) -> None:
+    """Record that the weights stay as they are up to a time."""
+    rest = run.recorded[-1]
+
+    def path(_times: np.ndarray, log_times: np.ndarray) -> Weights:
+        return Weights(*(np.repeat(part[None], len(log_times), axis=0) for part in rest))
+
+    run.record(time, log_time, rest, path)
+
+
+class Implicit:
+    """The continuation of a run by Radau's method, in the logarithm of time, up to the time ``until``."""
+
+    def __init__(self, run: Run, until: float) -> None:
+        self.run, self.until = run, until
+        self.linear = _referred(run, run.field.law)
+        self.field, self.s, self.drift = run.field, run.log_times[-1], np.zeros(1)
+
+    def velocity(self, s: float, state: np.ndarray) -> np.ndarray:
+        return np.exp(s) * self.field.velocity(state)
+
+    def jacobian(self, s: float, state: np.ndarray) -> np.ndarray:
+        return np.exp(s) * self.linear.rates(state)
+
+    def solver(self, first_step: float | None) -> OdeSolver:
+        self.field.coordinates.renew(self.run.recorded[-1])
+        self.renewed, last = self.s, float(np.log(self.until))
+        state, first_step = self.run.last_state(), first_step and min(first_step, last - self.s)
+        # Errors that rounding makes anyway need no short steps.
+        self.drift = self.linear.noise(state, np.exp(self.s))
+        tolerances = np.clip(self.drift, self.field.rtol, max(self.field.rtol, _COARSEST))
+        return Radau(
+            self.velocity, self.s, state, last,
+            rtol=1e-13, atol=tolerances, jac=self.jacobian, first_step=first_step,
+        )  # fmt: skip
+
+    def step(self, solver: OdeSolver) -> str | None:
+        return _implicit_step(solver)
+
+    def of_weights(self, states: np.ndarray) -> np.ndarray:
+        return states
+
+    def end_of_step(self, dense: DenseOutput, start: float, end: float) -> tuple[float, Stop | None]:
+        return end, time_reached(self.until) if end >= np.log(self.until) else None
+
+    def advance(self, dense: DenseOutput, start: float, s: float, state: np.ndarray) -> None:
+        self.s, read = s, self.field.coordinates.reader()
+        time = float(np.exp(s)) if s < np.log(self.until) else self.until
+        self.run.record(time, s, read(state), lambda _times, log_times: read(dense(log_times).T))
 
     def outgrown(self, state: np.ndarray) -> bool:
-        return self.coordinates.outgrown(state[:-1])
+        return self.field.coordinates.outgrown(state) or self.s > self.renewed + 1
 
-    def of_weights(self, state: np.ndarray) -> np.ndarray:
-        return state[..., :-1]
+    def at_rest(self) -> Stop | None:
+        if self.s >= np.log(self.until):
+            return time_reached(self.until)
+        state = self.run.last_state()
+        balanced, faint = self.linear.balance(state)
+        here = f"at log time {self.run.log_times[-1]:.6g}"
+        if self.drift.max() > _DROWNED and not (balanced and not faint):
+            return Stop(Reason.FAINT, f"the forces balanced {here}, but for some too faint to be followed")
+        if not balanced or faint:
+            return None
+        if self.linear.is_saddle(state):
+            return Stop(Reason.SADDLE, f"the forces balanced {here}, at a saddle")
+        _rest(self.run, self.until, float(np.log(self.until)))
+        return time_reached(self.until)
 
-    def state_of(self, weights: Weights) -> np.ndarray:
-        return np.append(self.coordinates.pack(weights), self.clock)
 
-    def field(self, _s: float, state: np.ndarray) -> np.ndarray:
-        self.evaluations += 1
-        v, c = self.split(state)
-        weights, log_loss = self.data_weights(self.outputs(v, c))
-        velocity = self.coordinates.velocity(state[:-1], v, self.boundaries.drive(self.labels * weights))
-        return np.append(velocity, np.exp(np.minimum(-log_loss - state[-1], 300.0)))
+class _TailForces(Forces):
+    """The forces over the total loss of the data that are seen, ``c_i |l'_i| / sum_k c_k l_k``."""
 
-    def force_rates(self, outputs: np.ndarray) -> np.ndarray:
-        weights, _ = self.data_weights(outputs)
-        in_margins = np.outer(weights, weights) + np.diag(
-            weights * self.log_slope_rate(self.labels * outputs)
-        )
-        return self.labels[:, None] * in_margins * self.labels
+    def __init__(self, field: Field) -> None:
+        super().__init__(field.task)
+        self.boundaries, self.log_share = field.boundaries, np.log(field.task.share)
+        self.log_value, self.log_slope, self.log_slope_rate = _LOGARITHMS[field.task.loss.name]
+
+    def shares(self, outputs: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return the sizes of the forces (n,), and the logarithm of the loss that they are divided by."""
+        margins, state = self.task.labels * outputs, self.boundaries.state
+        # What no neuron sees moves none: its loss, which stays for ever, would slow the clock down.
+        seen = (state == ON).any(axis=0) | (self.boundaries.slope > 0)
+        log_losses = self.log_value(margins) + self.log_share
+        total = float(logsumexp(log_losses[seen])) if seen.any() else -np.inf
+        decides = seen | (state == HELD).any(axis=0)
+        shares, log_slopes = np.zeros(len(margins)), self.log_slope(margins) + self.log_share
+        shares[decides] = np.exp(np.minimum(log_slopes[decides] - total, TRIAL))
+        return shares, total
+
+    def at(self, outputs: np.ndarray) -> np.ndarray:
+        return self.task.labels * self.shares(outputs)[0]
+
+    def errors(self, outputs: np.ndarray, shift: np.ndarray) -> np.ndarray:
+        return self.shares(outputs)[0] * np.expm1(np.minimum(shift, 1.0))
+
+    def rates(self, outputs: np.ndarray) -> np.ndarray:
+        shares, _ = self.shares(outputs)
+        bends = shares * self.log_slope_rate(self.task.labels * outputs)
+        return self.task.labels[:, None] * (np.outer(shares, shares) + np.diag(bends)) * self.task.labels
+
+    def has_loss_below(self, threshold: float, outputs: np.ndarray, counted: np.ndarray) -> bool:
+        log_losses = self.log_value(self.task.labels * outputs) + self.log_share
+        return threshold > 0 and logsumexp(log_losses) <= np.log(threshold)
+
+
+class Late:
+    """The continuation of a run in rescaled time; a state is that of the weights, then ``log(1 + t)``."""
+
+    def __init__(self, run: Run, log_until: float) -> None:
+        self.run, self.log_until, self.law = run, log_until, _TailForces(run.field)
+        self.linear = _referred(run, self.law)
+        self.field, self.s, self.clock = run.field, 0.0, float(np.log1p(run.times[-1]))
+
+    def velocity(self, _s: float, state: np.ndarray) -> np.ndarray:
+        self.field.evaluations += 1
+        inner = state[:-1]
+        v, c = self.field.coordinates.split(inner)
+        shares, log_loss = self.law.shares(self.field.outputs(v, c))
+        drive = self.field.boundaries.drive(self.field.task.labels * shares)
+        clock = np.exp(np.minimum(-log_loss - state[-1], TRIAL))
+        return np.append(self.field.coordinates.velocity(inner, v, drive), clock)
 
     def jacobian(self, _s: float, state: np.ndarray) -> np.ndarray:
-        """Return the derivatives of `field`: those of the weights, then the clock's."""
-        weights, log_loss = self.data_weights(self.outputs(*self.split(state)))
-        speed = np.exp(np.minimum(-log_loss - state[-1], 300.0))
+        """Return the derivatives of `velocity`: those of the weights, then the clock's."""
+        inner = state[:-1]
+        shares, log_loss = self.law.shares(self.field.outputs(*self.field.coordinates.split(inner)))
+        speed = np.exp(np.minimum(-log_loss - state[-1], TRIAL))
         # d log L / d margin = -|l'_i| / sum l.
-        by_weights = speed * ((weights * self.labels) @ self.gradients(state))
-        block = self.rates(state)
+        by_weights = speed * ((shares * self.field.task.labels) @ self.linear.gradients(inner))
+        block = self.linear.rates(inner)
         return np.block([[block, np.zeros((len(block), 1))], [by_weights[None], np.full((1, 1), -speed)]])
 
-    def tolerances(self, state: np.ndarray) -> np.ndarray:
-        return np.append(np.full(len(state) - 1, self.rtol), self.rtol * max(1.0, self.log_until))
+    def last_state(self) -> np.ndarray:
+        return np.append(self.run.last_state(), self.clock)
 
-    def faint(self, here: str) -> str:
-        return f"the forces balanced {here}, but for faint ones that will act later"
+    def solver(self, first_step: float | None) -> OdeSolver:
+        self.field.coordinates.renew(self.run.recorded[-1])
+        state, rtol = self.last_state(), self.field.rtol
+        tolerances = np.append(np.full(len(state) - 1, rtol), rtol * max(1.0, self.log_until))
+        return Radau(
+            self.velocity, self.s, state, np.inf,
+            rtol=1e-13, atol=tolerances, jac=self.jacobian, first_step=first_step,
+        )  # fmt: skip
 
-    def end(self) -> tuple[float, float, str]:
-        with np.errstate(over="ignore"):
-            return float(np.exp(self.log_until)), self.log_until, _reached(self.log_until)
+    def step(self, solver: OdeSolver) -> str | None:
+        return _implicit_step(solver)
 
-    def end_of_step(self, dense: Callable, start: float, end: float, until: float) -> tuple[float, str]:
-        """Return where a step from ``start`` to ``end`` is cut, and why the run stops there, if it does."""
-        target = self.log_until
-        if log_time(dense(end)[-1]) < target:
-            return end, ""
-        cut = brentq(lambda s: log_time(dense(s)[-1]) - target, start, end, xtol=1e-14 * end, rtol=1e-15)
-        return float(cut), _reached(target)
+    def of_weights(self, states: np.ndarray) -> np.ndarray:
+        return states[..., :-1]
 
-    def advance(self, s: float, state: np.ndarray, weights: Weights, piece: Piece) -> None:
-        self.s, self.clock = s, float(state[-1])
-        with np.errstate(over="ignore"):
-            self.record(float(np.expm1(self.clock)), float(log_time(self.clock)), weights, piece)
+    def end_of_step(self, dense: DenseOutput, start: float, end: float) -> tuple[float, Stop | None]:
+        if _log_time(dense(end)[-1]) < self.log_until:
+            return end, None
+        return _when(dense, self.log_until, start, end), _log_time_reached(self.log_until)
 
-    def piece(self, dense: Callable, start: float, end: float) -> Piece:
-        read = self.coordinates.reader()
+    def advance(self, dense: DenseOutput, start: float, s: float, state: np.ndarray) -> None:
+        self.s, self.clock, read = s, float(state[-1]), self.field.coordinates.reader()
+
+        def s_of(target: float) -> float:
+            low, high = (_log_time(dense(end)[-1]) - target for end in (start, s))
+            if low >= 0 or high <= 0:
+                return start if low >= 0 else s
+            return _when(dense, target, start, s)
 
         def path(_times: np.ndarray, log_times: np.ndarray) -> Weights:
-            def s_of(target: float) -> float:
-                low, high = (log_time(dense(s)[-1]) - target for s in (start, end))
-                if low >= 0 or high <= 0:
-                    return start if low >= 0 else end
-                return float(brentq(lambda s: log_time(dense(s)[-1]) - target, start, end, rtol=1e-15))
-
             return read(dense(np.array([s_of(target) for target in log_times])).T[:, :-1])
 
-        return path
+        with np.errstate(over="ignore"):
+            time = float(np.expm1(self.clock))
+        self.run.record(time, float(_log_time(self.clock)), read(state[:-1]), path)
+
+    def outgrown(self, state: np.ndarray) -> bool:
+        return self.field.coordinates.outgrown(state[:-1])
+
+    def at_rest(self) -> Stop | None:
+        state = self.run.last_state()
+        balanced, faint = self.linear.balance(state)
+        if not balanced:
+            return None
+        here = f"the forces balanced at log time {self.run.log_times[-1]:.6g}"
+        if faint:
+            return Stop(Reason.FAINT, f"{here}, but for faint ones that will act later")
+        if self.linear.is_saddle(state):
+            return Stop(Reason.SADDLE, f"{here}, at a saddle")
+        with np.errstate(over="ignore"):
+            _rest(self.run, float(np.exp(self.log_until)), self.log_until)
+        return _log_time_reached(self.log_until)
 
 
-def log_time(clock: float) -> float:
-    """Return ``log t`` of ``log(1 + t)``, for times from the beginning of the late phase on.
+def _when(dense: DenseOutput, log_time: float, start: float, end: float) -> float:
+    """Return the rescaled time of a step at which the logarithm of time is ``log_time``."""
+    return float(
+        brentq(lambda s: _log_time(dense(s)[-1]) - log_time, start, end, xtol=1e-14 * end, rtol=1e-15)
+    )
 
-    Example:
 
-    >>> float(np.exp(log_time(np.log(3.0))).round(12)), log_time(1e8)
-    (2.0, 100000000.0)
-    """
+def _log_time(clock: float) -> float:
+    """Return ``log t`` of ``log(1 + t)``, for times from the beginning of the late phase on."""
     return clock + float(np.log(-np.expm1(-clock)))

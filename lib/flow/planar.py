@@ -9,6 +9,7 @@ from scipy.signal import find_peaks
 from lib.checks import array, generator, number, whole
 from lib.flow.gradient import gradient_flow
 from lib.flow.trajectory import Trajectory
+from lib.models.two_layer import Start, TwoLayer
 from lib.training.losses import EXPONENTIAL
 
 _NEURONS, _DEVIATION, _STEP = 50, 1e-6, 2e-3
@@ -32,16 +33,12 @@ def planar_flow(
     """
     x, draw = array("inputs", inputs, ("n", 2)), generator("rng", rng)
     w, a = _DEVIATION * draw.standard_normal((_NEURONS, 2)), _DEVIATION * draw.standard_normal(_NEURONS)
-    norms = np.linalg.norm(w, axis=1)
     return gradient_flow(
-        w / norms[:, None],
-        np.log(norms),
-        np.sign(a),
+        Start.of(TwoLayer(w, a)),
         x,
         labels,
         EXPONENTIAL,
         until=_STEP * whole("iterations", iterations, 1),
-        log_outputs=np.log(np.abs(a)),
         rtol=number("rtol", rtol, 1e-13, 1, "[)"),
     )
 

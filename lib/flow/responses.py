@@ -11,7 +11,7 @@ from scipy.integrate import ODEintWarning, odeint
 from scipy.special import expit, log1p, logit
 
 from lib.checks import array, number
-from lib.theory.duality import FeatureProblem
+from lib.theory.dual import FeatureProblem
 
 
 def primal_flow(
@@ -25,7 +25,7 @@ def primal_flow(
 
     Example:
 
-    >>> from lib.theory.starvation import two_features
+    >>> from lib.theory.dual import two_features
     >>> primal_flow(two_features(0.5, 6.0, 2.0, 0.01), [0.0, 1.0, 5000.0]).round(4)
     array([[0.    , 0.    ],
            [4.9356, 0.3423],
@@ -51,7 +51,7 @@ def decoupled_flow(
 
     Example:
 
-    >>> from lib.theory.starvation import rotation
+    >>> from lib.theory.dual import rotation
     >>> decoupled_flow(rotation(0.5), [6.0, 2.0], 0.002, [8.0, 5000.0]).round(4)
     array([[6.5465, 0.8577],
            [6.3727, 1.7076]])
@@ -78,7 +78,7 @@ def dual_flow(
 
     Example:
 
-    >>> from lib.theory.duality import dual_fixed_point
+    >>> from lib.theory.dual import dual_fixed_point
     >>> problem = FeatureProblem(np.eye(2), [2.0, 1.0], ridge=0.5)
     >>> end = dual_flow(problem, [0.1, 0.9], [0.0, 10.0])[-1]
     >>> bool(abs(end - dual_fixed_point(problem)).max() < 1e-9)

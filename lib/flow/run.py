@@ -1,204 +1,286 @@
-"""One run of the event-driven flow: smooth pieces, the events that end them, and what was recorded."""
+"""One run of the event-driven flow: the field, smooth pieces, the events that end them, and the record."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
-from scipy.integrate import DOP853, OdeSolver
+from scipy.integrate import DOP853, DenseOutput, OdeSolver
 from scipy.optimize import brentq
 
-from lib.flow.boundaries import ON
+from lib.flow.boundaries import HELD, ON, SHORT, Boundaries, HingeKinks
+from lib.flow.coordinates import Balanced, Coordinates, Referred, Span
 from lib.flow.early import balanced_phase, general_phase, log_output_bound
-from lib.flow.field import Field
-from lib.flow.kinks import HingeKinks
-from lib.flow.span import Span
-from lib.flow.trajectory import Event, Piece, Trajectory, Weights
-from lib.training.losses import Loss
+from lib.flow.trajectory import Event, Piece, Reason, Stop, Task, Trajectory, Weights
 
 _LOOKS = np.array([0.25, 0.5, 0.75, 1.0])  # where in a step the activations are compared with their states
 _NEGLECTED = 0.1  # part of the tolerance that the early phase may neglect of the forces
 _STALL = 200  # events in a row without progress of time
 
 
-def _trials() -> np.errstate:
-    """Let trial stages overflow, which are then rejected."""
-    return np.errstate(over="ignore", invalid="ignore")
+class Forces:
+    """The forces ``F_i = -share_i dl/df(x_i)`` of a task, as functions of its outputs (n,)."""
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+
+    def at(self, outputs: np.ndarray) -> np.ndarray:
+        """Return the forces (n,)."""
+        return -self.task.share * self.task.loss.slope(outputs, self.task.labels)
+
+    def errors(self, outputs: np.ndarray, shift: np.ndarray) -> np.ndarray:
+        """Return by how much the forces (n,) change when the outputs move by ``shift`` (n,)."""
+        slopes = (self.task.loss.slope(outputs + k * shift, self.task.labels) for k in (-1, 0, 1))
+        low, here, high = slopes
+        # The smaller change: a kink of the loss is no error.
+        return self.task.share * np.minimum(np.abs(high - here), np.abs(here - low))
+
+    def rates(self, outputs: np.ndarray) -> np.ndarray:
+        """Return the derivatives (n, n) of the forces in the outputs."""
+        width = 1e-5 * np.maximum(np.abs(outputs), 1.0)
+        low, high = (self.task.loss.slope(outputs + k * width, self.task.labels) for k in (-1, 1))
+        return np.diag(-self.task.share * (high - low) / (2 * width))
+
+    def has_loss_below(self, threshold: float, outputs: np.ndarray, counted: np.ndarray) -> bool:
+        """Say whether the total loss of the data ``counted`` (n,) is at most a threshold."""
+        values = self.task.loss.value(outputs, self.task.labels)
+        return float(self.task.share @ np.where(counted, values, 0.0)) <= threshold
 
 
-class Run(Field):
-    """One integration, from the start to the reason why it stops.
+@dataclass
+class Field:
+    """The velocity of states, as long as no activation and no datum of a hinge loss changes its state."""
 
-    Example: two stretches of one run.
+    task: Task
+    boundaries: Boundaries
+    coordinates: Coordinates
+    law: Forces
+    trains_outputs: bool
+    rtol: float
+    kinks: HingeKinks | None = None
+    evaluations: int = 0
 
-    >>> from lib.training.losses import SQUARE
-    >>> start = Weights(np.array([[1.0, 0.0]]), np.zeros(1), np.ones(1), np.zeros(1))
-    >>> span = Span(np.array([[1.0, 0.0]]), start.directions)
-    >>> run = Run(start, span, np.array([2.0]), SQUARE, "both", "mean", 0.0, 1e-10)
-    >>> run.align(9.0), run.integrate(1.0, 0.0, 1000), run.integrate(9.0, 0.0, 1000)
-    (None, 'time reached 1', 'time reached 9')
-    >>> run.trajectory("done").outputs([9.0]).round(12)
-    array([[2.]])
-    """
+    @property
+    def balanced(self) -> bool:
+        return isinstance(self.coordinates, Balanced)
 
-    def __init__(
-        self,
-        start: Weights,
-        span: Span,
-        labels: np.ndarray,
-        loss: Loss,
-        train: str,
-        reduction: str,
-        slope: float,
-        rtol: float,
-    ) -> None:
-        super().__init__(start, span.inputs, labels, loss, train, reduction, slope, rtol)
-        self.span = span
+    def outputs(self, v: np.ndarray, c: np.ndarray) -> np.ndarray:
+        return c @ (self.boundaries.gates * (v @ self.task.inputs.T))
+
+    def forces(self, state: np.ndarray, v: np.ndarray, c: np.ndarray) -> np.ndarray:
+        """Return the forces (n,) of a state with its v and c."""
+        if self.kinks is None:
+            return self.law.at(self.outputs(v, c))
+        needed = (self.kinks.state == HELD).any()
+        gradients = self.margin_gradients(state) if needed else np.zeros((len(self.task.labels), 1))
+        return self.task.share * self.task.labels * self.kinks.shares(gradients)
+
+    def margin_gradients(self, state: np.ndarray) -> np.ndarray:
+        """Return the gradients of the margins in the weights (n, m d), or of both layers (n, m d + m), those
+        of a datum of weight c times c: only ratios of the weights matter."""
+        w, log_norms, signs, log_outputs = self.coordinates.weights(state)
+        a = signs * np.exp(log_outputs)
+        gates, inputs = self.boundaries.gates, self.task.inputs
+        in_w = (a[:, None] * gates).T[:, :, None] * inputs[:, None]
+        for j, projection in zip(self.boundaries.held, self.boundaries.projections, strict=True):
+            in_w[:, j] = in_w[:, j] @ projection
+        rows = in_w.reshape(len(inputs), -1)
+        if self.trains_outputs:
+            rows = np.hstack([rows, (gates * np.exp(log_norms)[:, None] * (w @ inputs.T)).T])
+        return (self.task.share / self.task.share.max() * self.task.labels)[:, None] * rows
+
+    def errors(self, state: np.ndarray) -> np.ndarray:
+        """Return the errors of the forces (n,) that the error of one step can explain.
+
+        The step's error is at most ``rtol`` as a root mean square over the state; it moves an output by at
+        most its norm times that of the output's gradient.
+        """
+        v, c = self.coordinates.split(state)
+        gates, z = self.boundaries.gates, v @ self.task.inputs.T
+        steepness = self.coordinates.steepness(c, gates, z, self.boundaries.norms)
+        return self.law.errors(c @ (gates * z), self.rtol * np.sqrt(state.size) * steepness)
+
+    def has_loss_below(self, threshold: float, state: np.ndarray) -> bool:
+        outputs = self.outputs(*self.coordinates.split(state))
+        # A datum held at its margin has no loss, whatever rounding says.
+        counted = np.full(len(outputs), True) if self.kinks is None else self.kinks.state == SHORT
+        return self.law.has_loss_below(threshold, outputs, counted)
+
+    def velocity(self, state: np.ndarray) -> np.ndarray:
+        self.evaluations += 1
+        v, c = self.coordinates.split(state)
+        drive = self.boundaries.drive(self.forces(state, v, c))
+        if self.boundaries.held.size:
+            v = self.boundaries.steady(v, np.copysign(1.0, c)[:, None] * drive)
+        return self.coordinates.velocity(state, v, drive)
+
+    def kink_distances(self, state: np.ndarray) -> np.ndarray:
+        assert self.kinks is not None
+        shares = self.kinks.shares(self.margin_gradients(state))
+        outputs = self.outputs(*self.coordinates.split(state))
+        return self.kinks.distances(self.task.labels * outputs, shares)
+
+    def cross_kinks(self, state: np.ndarray, data: list[int]) -> None:
+        assert self.kinks is not None
+        self.kinks.state[data] = HELD
+        self.kinks.settle(self.margin_gradients(state))
+
+
+class Method(Protocol):
+    """How smooth pieces are integrated, in a time ``s`` of its own and states of its own."""
+
+    s: float
+
+    def solver(self, first_step: float | None) -> OdeSolver:
+        """Return a solver that starts from the last weights recorded."""
+
+    def step(self, solver: OdeSolver) -> str | None:
+        """Take a step, and return why it failed, if it did."""
+
+    def of_weights(self, states: np.ndarray) -> np.ndarray:
+        """Return the part of states (..., size) that the weights make, in the field's coordinates."""
+
+    def end_of_step(self, dense: DenseOutput, start: float, end: float) -> tuple[float, Stop | None]:
+        """Return where a step from ``start`` to ``end`` is cut, and why the run stops there, if it does."""
+
+    def advance(self, dense: DenseOutput, start: float, s: float, state: np.ndarray) -> None:
+        """Go to ``s`` within a step from ``start``, and record the weights there and the path to them."""
+
+    def outgrown(self, state: np.ndarray) -> bool:
+        """Say whether the solver should start anew, with coordinates that fit a state."""
+
+    def at_rest(self) -> Stop | None:
+        """Say why the run stops here, since its time is over or nothing moves any more, if it does."""
+
+
+class Run:
+    """One integration, from the start to the reason why it stops."""
+
+    def __init__(self, start: Weights, span: Span, task: Task, train: str, slope: float, rtol: float) -> None:
+        reduced = task._replace(inputs=span.inputs)
+        both = train == "both"
+        balanced = both and bool((start.log_norms == start.log_outputs).all())
+        self.field = Field(
+            reduced,
+            Boundaries(span.inputs, len(start.signs), slope),
+            Balanced(start.signs, span.inputs.shape[1]) if balanced else Referred(start, trains_outputs=both),
+            Forces(reduced),
+            both,
+            rtol,
+        )
+        self.span, self.task, self.slope = span, task, slope
         self.times, self.log_times, self.recorded = [0.0], [-np.inf], [start]
         self.pieces: list[Piece] = []
         self.events: list[Event] = []
-        self.s = 0.0
+
+    def last_state(self) -> np.ndarray:
+        return self.field.coordinates.pack(self.recorded[-1])
 
     def align(self, until: float) -> None:
         """Follow the closed forms while the outputs are negligible, and set the boundaries' states."""
-        start = self.recorded[0]
-        slopes = self.loss.slope(np.zeros(len(self.labels)), self.labels)
-        ceiling = np.log(_NEGLECTED * self.rtol) + np.log(np.abs(slopes).max())
-        tiny = log_output_bound(start, self.inputs) < ceiling
-        if tiny and self.balanced:
-            steps, events = balanced_phase(
-                start, self.inputs, -self.share * slopes, self.slope, ceiling, until
-            )
+        field, start = self.field, self.recorded[0]
+        inputs, labels, loss, share = field.task
+        slopes = loss.slope(np.zeros(len(labels)), labels)
+        ceiling = np.log(_NEGLECTED * field.rtol) + np.log(np.abs(slopes).max())
+        tiny = log_output_bound(start, inputs) < ceiling
+        if tiny and field.balanced:
+            steps, events = balanced_phase(start, inputs, -share * slopes, self.slope, ceiling, until)
             for time, weights, piece in steps:
                 self.record(time, float(np.log(time)), weights, piece)
             self.events.extend(events)
-        self.settle_start()
-        if tiny and not self.balanced:
+        self._settle_start()
+        if tiny and not field.balanced:
             for time, log_time, weights, piece in general_phase(
-                start, self.boundaries, -self.share * slopes, ceiling, until, self.turn,
-                trains_outputs=self.trains_outputs,
+                start, field.boundaries, -share * slopes, ceiling, until, self._turn,
+                trains_outputs=field.trains_outputs,
             ):  # fmt: skip
                 self.record(time, log_time, weights, piece)
-        self.s = self.times[-1]
 
-    def settle_start(self) -> None:
+    def _settle_start(self) -> None:
         """Set the states of boundaries and kinks from the last weights recorded."""
-        weights = self.recorded[-1]
-        at_zero = self.boundaries.start(weights.directions)
-        state = self.state_of(weights)
-        v, c = self.split(state)
-        if self.loss.name == "hinge":
-            self.kinks = HingeKinks(self.labels * self.outputs(v, c))
-            self.kinks.settle(self.margin_gradients(state))
-        forces, errors = self.forces(state, v, c), self.errors(state)
+        field, weights = self.field, self.recorded[-1]
+        at_zero = field.boundaries.start(weights.directions)
+        state = self.last_state()
+        v, c = field.coordinates.split(state)
+        if field.task.loss.name == "hinge":
+            field.kinks = HingeKinks(field.task.labels * field.outputs(v, c))
+            field.kinks.settle(field.margin_gradients(state))
+        forces, errors = field.forces(state, v, c), field.errors(state)
         for neuron in at_zero:
-            self.boundaries.settle(neuron, weights.signs, forces, errors)
+            field.boundaries.settle(neuron, weights.signs, forces, errors)
 
-    def turn(self, time: float, weights: Weights, pairs: list[tuple[int, int]]) -> Weights:
+    def _turn(self, time: float, weights: Weights, pairs: list[tuple[int, int]]) -> Weights:
         """Put pairs on their boundary, choose their neurons' states anew, and record gains and losses."""
-        vanished = self.coordinates.vanished(weights.log_norms)
-        self.coordinates.renew(weights)
-        w, state = weights.directions, self.state_of(weights)
-        was_on = self.boundaries.state == ON
+        field, boundaries = self.field, self.field.boundaries
+        vanished = field.coordinates.vanished(weights.log_norms)
+        field.coordinates.renew(weights)
+        w, state = weights.directions, field.coordinates.pack(weights)
+        was_on = boundaries.state == ON
         for pair in pairs:
             if vanished[pair[0]]:
                 w = np.where(np.arange(len(w))[:, None] == pair[0], 0.0, w)
             else:
-                w = self.boundaries.arrive(pair, w)
-        forces, errors = self.forces(state, *self.split(state)), self.errors(state)
+                w = boundaries.arrive(pair, w)
+        forces, errors = field.forces(state, *field.coordinates.split(state)), field.errors(state)
         sizes = np.linalg.norm(w, axis=1)
         with np.errstate(divide="ignore"):
-            log_norms = weights.log_norms + (0.0 if self.balanced else np.log(sizes))
+            log_norms = weights.log_norms + (0.0 if field.balanced else np.log(sizes))
         w = w / np.where(sizes > 0, sizes, 1.0)[:, None]
         weights = weights._replace(directions=w, log_norms=log_norms)
-        signs = self.signs_after(weights, forces)
+        signs = self._signs_after(weights, forces)
         for neuron in {neuron for neuron, _ in pairs}:
-            choose = self.boundaries.cross_origin if vanished[neuron] else self.boundaries.settle
+            choose = boundaries.cross_origin if vanished[neuron] else boundaries.settle
             choose(neuron, signs, forces, errors)
-        is_on = self.boundaries.state == ON
+        is_on = boundaries.state == ON
         for neuron, datum in np.argwhere(is_on != was_on):
             self.events.append(Event(time, int(neuron), int(datum), bool(is_on[neuron, datum])))
         return weights
 
-    def signs_after(self, weights: Weights, forces: np.ndarray) -> np.ndarray:
+    def _signs_after(self, weights: Weights, forces: np.ndarray) -> np.ndarray:
         """Return the signs of the output weights just after a time, also of those that pass zero there."""
-        if self.balanced or not self.trains_outputs:
+        if self.field.balanced or not self.field.trains_outputs:
             return weights.signs
         passing = weights.log_outputs < weights.log_norms + np.log(1e-12)
-        growth = np.einsum("md,md->m", self.boundaries.drive(forces), weights.directions)
+        growth = np.einsum("md,md->m", self.field.boundaries.drive(forces), weights.directions)
         return np.where(passing, np.sign(growth), weights.signs)
 
-    def solver(self, first_step: float | None, until: float) -> OdeSolver:
-        # The error that matters is relative to the weights of a neuron: in these coordinates it is absolute.
-        self.coordinates.renew(self.recorded[-1])
-        first_step = first_step and min(first_step, until - self.s)
-        options = {"rtol": 1e-13, "atol": self.rtol, "first_step": first_step}
-        with _trials():
-            solver = DOP853(self.field, self.s, self.last_state(), until, **options)
-        if np.isnan(solver.h_abs):  # the trial stage that a first step is chosen by overflowed
-            solver.h_abs = np.spacing(max(self.s, 1e-290))
-        return solver
-
-    def last_state(self) -> np.ndarray:
-        return self.state_of(self.recorded[-1])
-
-    def integrate(self, until: float, loss_below: float, max_steps: int) -> str:
+    def integrate(self, method: Method, loss_below: float, max_steps: int) -> Stop:
         """Follow smooth pieces from the last weights recorded on, and return why the run stops."""
-        if self.s >= until:
-            return f"time reached {until:.6g}"
-        if rest := self.at_rest():
+        if rest := method.at_rest():
             return rest
-        solver, stalled = self.solver(None, until), 0
+        field, solver, stalled = self.field, method.solver(None), 0
         while True:
             with _trials():
-                message = self.step(solver)
+                message = method.step(solver)
             if solver.status == "failed":
-                return f"the integrator failed at time {self.times[-1]:.6g}: {message}"
-            dense = solver.dense_output()
-            end, stopped = self.end_of_step(dense, solver.t_old, solver.t, until)
-            s, pairs, data = self.next_event(dense, solver.t_old, end)
+                return Stop(Reason.FAILED, f"the integrator failed at time {self.times[-1]:.6g}: {message}")
+            dense, before = solver.dense_output(), method.s
+            end, stop = method.end_of_step(dense, solver.t_old, solver.t)
+            s, pairs, data = self._next_event(method, dense, solver.t_old, end)
             state = solver.y if s == solver.t else dense(s)
             turning = bool(pairs or data)
-            stalled = stalled + 1 if turning and s - self.s <= 1e-14 * abs(s) else 0
-            self.advance(s, state, self.weights(state), self.piece(dense, solver.t_old, s))
+            stalled = stalled + 1 if turning and s - before <= 1e-14 * abs(s) else 0
+            method.advance(dense, solver.t_old, s, state)
+            inner = method.of_weights(state)
             if data:
-                self.cross_kinks(state, data)
-            low, outgrown = self.has_loss_below(loss_below, state), self.outgrown(state)
+                field.cross_kinks(inner, data)
+            low, outgrown = field.has_loss_below(loss_below, inner), method.outgrown(state)
             if pairs:
-                self.recorded[-1] = self.turn(self.times[-1], self.recorded[-1], pairs)
+                self.recorded[-1] = self._turn(self.times[-1], self.recorded[-1], pairs)
             if low:
-                return f"the loss reached {loss_below:.3g}"
-            if stopped and s == end:
-                return stopped
-            if rest := self.at_rest():
+                return Stop(Reason.LOSS, f"the loss reached {loss_below:.3g}")
+            if stop and s == end:
+                return stop
+            if rest := method.at_rest():
                 return rest
             if len(self.times) > max_steps:
-                return f"{max_steps} steps were taken up to time {self.times[-1]:.6g}"
+                return Stop(Reason.STEPS, f"{max_steps} steps were taken up to time {self.times[-1]:.6g}")
             if stalled > _STALL:
-                return f"events accumulate at time {self.times[-1]:.6g}"
+                return Stop(Reason.EVENTS, f"events accumulate at time {self.times[-1]:.6g}")
             if turning or outgrown:
-                solver = self.solver(solver.step_size, until)
-
-    def step(self, solver: OdeSolver) -> str | None:
-        """Take a step, and return why it failed, if it did."""
-        return solver.step()
-
-    def end_of_step(self, dense: Callable, start: float, end: float, until: float) -> tuple[float, str]:
-        """Return where a step from ``start`` to ``end`` is cut, and why the run stops there, if it does."""
-        return end, f"time reached {until:.6g}" if end >= until else ""
-
-    def at_rest(self) -> str:
-        """Say why the run stops since nothing moves any more, if it does."""
-        return ""
-
-    def advance(self, s: float, state: np.ndarray, weights: Weights, piece: Piece) -> None:
-        """Go to ``s``, the integrator's own time, and record the weights there."""
-        self.s = s
-        self.record(s, float(np.log(s)) if s > 0 else -np.inf, weights, piece)
-
-    def piece(self, dense: Callable, start: float, end: float) -> Piece:
-        read = self.coordinates.reader()
-        return lambda times, _log_times: read(dense(times).T)
+                solver = method.solver(solver.step_size)
 
     def record(self, time: float, log_time: float, weights: Weights, piece: Piece) -> None:
         self.times.append(time)
@@ -206,31 +288,36 @@ class Run(Field):
         self.recorded.append(weights)
         self.pieces.append(piece)
 
-    def next_event(
-        self, dense: OdeSolver, start: float, end: float
+    def _next_event(
+        self, method: Method, dense: DenseOutput, start: float, end: float
     ) -> tuple[float, list[tuple[int, int]], list[int]]:
         """Return the first time in a step at which some pairs, or data, change their state, and these."""
+        field, boundaries = self.field, self.field.boundaries
         looks = start + (end - start) * _LOOKS
-        states = dense(looks).T
-        v, c = self.split(states)
-        changes = self.boundaries.left(v)
-        delicate = bool(self.boundaries.held.size) or self.kinks is not None
+        states = method.of_weights(dense(looks).T)
+        v, c = field.coordinates.split(states)
+        changes = boundaries.left(v)
+        delicate = bool(boundaries.held.size) or field.kinks is not None
         if not (delicate or changes.any()):
             return end, [], []
-        errors = self.errors(dense(start))
+
+        def read(s: float) -> np.ndarray:
+            return method.of_weights(dense(s))
+
+        errors = field.errors(read(start))
         before = start
         for look, state, changed, v_look, c_look in zip(looks, states, changes, v, c, strict=True):
             data: list[int] = []
             if delicate:
-                forces = self.forces(state, v_look, c_look)
+                forces = field.forces(state, v_look, c_look)
                 # Not np.sign: the factors of tiny neurons underflow to a signed zero.
-                changed = changed | self.boundaries.slipped(np.copysign(1.0, c_look), forces, errors)
-                if self.kinks is not None:
-                    data = np.flatnonzero(self.kink_distances(state) < 0).tolist()
+                changed = changed | boundaries.slipped(np.copysign(1.0, c_look), forces, errors)
+                if field.kinks is not None:
+                    data = np.flatnonzero(field.kink_distances(state) < 0).tolist()
             if changed.any() or data:
                 pairs = [(int(j), int(i)) for j, i in np.argwhere(changed)]
-                found = [self.locate(self.pair_distance(dense, errors, pair), before, look) for pair in pairs]
-                found += [self.locate(self.datum_distance(dense, datum), before, look) for datum in data]
+                found = [_locate(self._pair_distance(read, errors, pair), before, look) for pair in pairs]
+                found += [_locate(self._datum_distance(read, datum), before, look) for datum in data]
                 first = min(found)
                 return (
                     first,
@@ -240,35 +327,93 @@ class Run(Field):
             before = look
         return end, [], []
 
-    def pair_distance(self, dense: Callable, errors: np.ndarray, pair: tuple[int, int]) -> Callable:
-        """Return how far a pair is from changing its state, as a function of the integrator's time."""
+    def _pair_distance(
+        self, read: Callable[[float], np.ndarray], errors: np.ndarray, pair: tuple[int, int]
+    ) -> Callable[[float], float]:
+        """Return how far a pair is from changing its state, as a function of the method's time."""
+        field = self.field
 
         def distance(s: float) -> float:
-            state = dense(s)
-            v, c = self.split(state)
-            if self.boundaries.state[pair]:
-                return self.boundaries.side(pair, v[pair[0]])
-            return self.boundaries.grip(pair, np.copysign(1.0, c), self.forces(state, v, c), errors)
+            state = read(s)
+            v, c = field.coordinates.split(state)
+            if field.boundaries.state[pair]:
+                return field.boundaries.side(pair, v[pair[0]])
+            return field.boundaries.grip(pair, np.copysign(1.0, c), field.forces(state, v, c), errors)
 
         return distance
 
-    def datum_distance(self, dense: Callable, datum: int) -> Callable[[float], float]:
-        """Return how far a datum is from its kink, as `pair_distance`."""
-        return lambda s: float(self.kink_distances(dense(s))[datum])
+    def _datum_distance(self, read: Callable[[float], np.ndarray], datum: int) -> Callable[[float], float]:
+        """Return how far a datum is from its kink, as `_pair_distance`."""
+        return lambda s: float(self.field.kink_distances(read(s))[datum])
 
-    def locate(self, distance: Callable[[float], float], before: float, after: float) -> float:
-        if distance(before) <= 0:
-            return before
-        # At a large loss whole runs are over within times like 1e-36: no absolute scale of time is small.
-        xtol = max(1e-15 * (after - before), np.finfo(float).tiny)
-        return float(brentq(distance, before, after, xtol=xtol, rtol=1e-15))
-
-    def trajectory(self, stopped: str) -> Trajectory:
+    def trajectory(self, stop: Stop) -> Trajectory:
         """Return what was computed so far, in the space of the data."""
         parts = [np.array(part) for part in zip(*self.recorded, strict=True)]
-        directions, log_norms, signs, log_outputs = self.span.lift(Weights(*parts))
+        weights = self.span.lift(Weights(*parts))
         lifted = [lambda *times, piece=piece: self.span.lift(piece(*times)) for piece in self.pieces]
         return Trajectory(
-            np.array(self.times), np.array(self.log_times), directions, log_norms, signs, log_outputs,
-            self.span.original, self.slope, tuple(self.events), stopped, self.evaluations, tuple(lifted),
+            np.array(self.times), np.array(self.log_times), *weights, self.task, self.slope,
+            tuple(self.events), stop.reason, stop.text, self.field.evaluations, tuple(lifted),
         )  # fmt: skip
+
+
+class Explicit:
+    """The method of most flows: DOP853 in plain time, from the last weights of a run up to ``until``."""
+
+    def __init__(self, run: Run, until: float) -> None:
+        self.run, self.field, self.until = run, run.field, until
+        self.s = run.times[-1]
+
+    def solver(self, first_step: float | None) -> OdeSolver:
+        # The error that matters is relative to the weights of a neuron: in these coordinates it is absolute.
+        self.field.coordinates.renew(self.run.recorded[-1])
+        first_step = first_step and min(first_step, self.until - self.s)
+        options = {"rtol": 1e-13, "atol": self.field.rtol, "first_step": first_step}
+        with _trials():
+            solver = DOP853(
+                lambda _, state: self.field.velocity(state),
+                self.s,
+                self.run.last_state(),
+                self.until,
+                **options,
+            )
+        if np.isnan(solver.h_abs):  # the trial stage that a first step is chosen by overflowed
+            solver.h_abs = np.spacing(max(self.s, 1e-290))
+        return solver
+
+    def step(self, solver: OdeSolver) -> str | None:
+        return solver.step()
+
+    def of_weights(self, states: np.ndarray) -> np.ndarray:
+        return states
+
+    def end_of_step(self, dense: DenseOutput, start: float, end: float) -> tuple[float, Stop | None]:
+        return end, time_reached(self.until) if end >= self.until else None
+
+    def advance(self, dense: DenseOutput, start: float, s: float, state: np.ndarray) -> None:
+        self.s, read = s, self.field.coordinates.reader()
+        log_time = float(np.log(s)) if s > 0 else -np.inf
+        self.run.record(s, log_time, read(state), lambda times, _log_times: read(dense(times).T))
+
+    def outgrown(self, state: np.ndarray) -> bool:
+        return self.field.coordinates.outgrown(state)
+
+    def at_rest(self) -> Stop | None:
+        return time_reached(self.until) if self.s >= self.until else None
+
+
+def time_reached(until: float) -> Stop:
+    return Stop(Reason.TIME, f"time reached {until:.6g}")
+
+
+def _trials() -> np.errstate:
+    """Let trial stages overflow, which are then rejected."""
+    return np.errstate(over="ignore", invalid="ignore")
+
+
+def _locate(distance: Callable[[float], float], before: float, after: float) -> float:
+    if distance(before) <= 0:
+        return before
+    # At a large loss whole runs are over within times like 1e-36: no absolute scale of time is small.
+    xtol = max(1e-15 * (after - before), np.finfo(float).tiny)
+    return float(brentq(distance, before, after, xtol=xtol, rtol=1e-15))

@@ -14,7 +14,8 @@ from lib.flow import gradient_flow
 from lib.flow.alignment import AlignmentPhase, alignment_phase
 from lib.flow.trajectory import Trajectory
 from lib.geometry.patterns import activation_patterns, illegal_changes, least_signed_cosine, regions
-from lib.theory import alignment_bounds as bounds
+from lib.models.two_layer import Start
+from lib.theory import alignment as bounds
 from lib.training.losses import Loss
 
 
@@ -231,8 +232,8 @@ def flow_from(run: Aligned, log_scale: float, loss: Loss, until: float, slope: f
     """
     log_scale = number("log_scale", log_scale)
     directions = run.w / np.linalg.norm(run.w, axis=1)[:, None]
-    start = (directions, run.log_norms + log_scale, run.signs)
-    return gradient_flow(*start, run.inputs, run.labels, loss, until=until, reduction="sum", slope=slope)
+    start = Start(directions, run.log_norms + log_scale, run.signs)
+    return gradient_flow(start, run.inputs, run.labels, loss, until=until, reduction="sum", slope=slope)
 
 
 def direction_error(

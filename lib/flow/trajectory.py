@@ -1,27 +1,22 @@
-"""Trajectories of two-layer networks in directions and log-norms, and checks of their starts."""
+"""Trajectories of two-layer networks in directions and log-norms, at any scale."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lib import checks
-from lib.checks import array, choice, number, numbers, whole
+from lib.checks import numbers
 from lib.models.two_layer import TwoLayer
+from lib.training.losses import Loss
 
 
 class Event(NamedTuple):
-    """A neuron became active on a datum (``entering``), or ceased to be; a unit held at zero is inactive.
-
-    Example:
-
-    >>> Event(time=2.5, neuron=3, datum=0, entering=True).datum
-    0
-    """
+    """A neuron became active on a datum (``entering``), or ceased to be; a unit held at zero is inactive."""
 
     time: float
     neuron: int
@@ -29,15 +24,28 @@ class Event(NamedTuple):
     entering: bool
 
 
+class Reason(Enum):
+    """Why a run stopped."""
+
+    TIME = "the time was reached"
+    LOSS = "the loss is small enough"
+    STEPS = "so many steps were taken"
+    EVENTS = "events accumulate"
+    SADDLE = "the forces balance at a saddle"
+    FAINT = "the forces balance, but for some that are too faint"
+    FAILED = "the integrator failed"
+
+
+class Stop(NamedTuple):
+    """The reason why a run stopped, and the text that says it with its numbers."""
+
+    reason: Reason
+    text: str
+
+
 class Weights(NamedTuple):
     """The weights of two-layer networks at any scale: ``w = exp(log_norms) * directions``, (..., m, d), and
     ``a = signs * exp(log_outputs)``, (..., m).  A neuron with ``w = 0`` has direction 0 and log-norm -inf.
-
-    Example:
-
-    >>> tiny = Weights(np.eye(2), np.full(2, -2302.6), np.array([1, -1]), np.full(2, -2302.6))
-    >>> (tiny.log_norms / np.log(10)).round()
-    array([-1000., -1000.])
     """
 
     directions: np.ndarray
@@ -50,25 +58,24 @@ Piece = Callable[[np.ndarray, np.ndarray], Weights]
 """Maps times (k,) and their logarithms (k,) within one step to weights."""
 
 
+class Task(NamedTuple):
+    """What a network learns: ``inputs`` (n, d), ``labels`` (n,), the ``loss``, and the ``share`` (n,) of each
+    datum's loss in the total one."""
+
+    inputs: np.ndarray
+    labels: np.ndarray
+    loss: Loss
+    share: np.ndarray
+
+
 @dataclass(frozen=True)
 class Trajectory:
     """A solution of the flow at the integrator's steps, and between them.
 
     ``times`` (T,) and their logarithms ``log_times`` (T,), which stay finite when times overflow;
     ``directions`` (T, m, d), ``log_norms`` (T, m), ``signs`` (T, m) and ``log_outputs`` (T, m) as in
-    :class:`lib.flow.trajectory.Weights`; ``events`` in order of time; ``stopped`` says why the run ended;
-    ``evaluations`` counts evaluations of the field.
-
-    Example:
-
-    >>> from lib.flow import gradient_flow
-    >>> from lib.training.losses import SQUARE
-    >>> run = gradient_flow([[1.0, 0.0]], [-20.0], [1], [[1.0, 0.0]], [2.0], SQUARE, until=30.0)
-    >>> run.outputs([5.0, 30.0]).round(6)
-    array([[0.],
-           [2.]])
-    >>> run.stopped
-    'time reached 30'
+    :class:`lib.flow.trajectory.Weights`; ``events`` in order of time; ``reason`` is why the run ended, and
+    ``stopped`` the same for people; ``evaluations`` counts evaluations of the field.
     """
 
     times: np.ndarray
@@ -77,12 +84,18 @@ class Trajectory:
     log_norms: np.ndarray
     signs: np.ndarray
     log_outputs: np.ndarray
-    inputs: np.ndarray
+    task: Task
     slope: float
     events: tuple[Event, ...]
+    reason: Reason
     stopped: str
     evaluations: int
     pieces: tuple[Piece, ...]
+
+    @property
+    def inputs(self) -> np.ndarray:
+        """The inputs (n, d) that the network learns from."""
+        return self.task.inputs
 
     @property
     def weights(self) -> Weights:
@@ -117,86 +130,13 @@ class Trajectory:
         z = v @ self.inputs.T
         return np.einsum("km,kmn->kn", signs * np.exp(log_norms + log_outputs), np.maximum(z, self.slope * z))
 
-    def network(self, k: int = -1) -> TwoLayer:
-        """Return the network at ``times[k]``; norms below the smallest float are zero."""
-        v, log_norms, signs, log_outputs = (part[k] for part in self.weights)
+    def loss(self, times: ArrayLike | None = None) -> np.ndarray:
+        """Return the total loss (k,), by default at ``self.times``."""
+        return self.task.loss.value(self.outputs(times), self.task.labels) @ self.task.share
+
+    def network_at(self, time: float | None = None) -> TwoLayer:
+        """Return the network at a time, by default the last; norms below the smallest float are zero."""
+        v, log_norms, signs, log_outputs = (
+            part[-1] for part in (self.weights if time is None else self.at([time]))
+        )
         return TwoLayer(np.exp(log_norms)[:, None] * v, signs * np.exp(log_outputs), self.slope)
-
-
-def network(directions: ArrayLike, log_norms: ArrayLike, signs: ArrayLike, slope: float = 0.0) -> TwoLayer:
-    """Return the balanced network of directions (..., m, d), log-norms (..., m) and output signs (m,).
-
-    A neuron of log-norm -inf is zero.  Raises ``ValueError`` naming the bad argument, among them norms that
-    overflow.
-
-    Example:
-
-    >>> network([[0.6, 0.8]], [np.log(2)], [-1]).a
-    array([-2.])
-    """
-    v, rho = numbers("directions", directions), numbers("log_norms", log_norms, high=709.0, ends="[]")
-    if v.ndim < 2 or v.shape[:-1] != rho.shape:
-        raise ValueError(
-            f"directions has shape {v.shape}, log_norms {rho.shape}; allowed: (..., m, d) and (..., m)"
-        )
-    norms = np.exp(rho)
-    return TwoLayer(norms[..., None] * v, checks.signs("signs", signs, rho.shape[-1:]) * norms, slope)
-
-
-def checked_start(
-    directions: ArrayLike,
-    log_norms: ArrayLike,
-    signs: ArrayLike,
-    inputs: ArrayLike,
-    labels: ArrayLike,
-    reduction: str,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return the arrays of a start as floats: directions (..., m, d) of length 1, log-norms (..., m), signs
-    (m,) or (..., m), inputs (n, d), labels (n,).
-
-    Raises ``ValueError`` naming the bad one.
-
-    Example:
-
-    >>> checked_start([[2.0, 0.0]], [0.0], [1], [[1.0, 1.0]], [1.0], "mean")
-    Traceback (most recent call last):
-    ...
-    ValueError: directions holds a vector of length 2, allowed: 1; add its logarithm to log_norms
-    """
-    v, x = numbers("directions", directions), array("inputs", inputs, ("n", "d"))
-    if v.ndim < 2 or v.shape[-1] != x.shape[1] or not v.size:
-        raise ValueError(f"directions has shape {v.shape}, inputs {x.shape}; allowed: (..., m, d) and (n, d)")
-    lengths = np.linalg.norm(v, axis=-1)
-    if (wrong := np.abs(lengths - 1) > 1e-9).any():
-        raise ValueError(
-            f"directions holds a vector of length {lengths[wrong].flat[0]:.6g}, allowed: 1; "
-            "add its logarithm to log_norms"
-        )
-    rho, y = array("log_norms", log_norms, v.shape[:-1]), array("labels", labels, x.shape[:1])
-    s = numbers("signs", signs)
-    s = checks.signs("signs", s, v.shape[:-1] if s.ndim > 1 else v.shape[-2:-1])
-    choice("reduction", reduction, ("mean", "sum"))
-    if (zero := np.flatnonzero(~x.any(axis=1))).size:
-        raise ValueError(f"inputs holds a zero vector at row {zero[0]}; no neuron sees it, leave it out")
-    return v, rho, s, x, y
-
-
-def gaussian_start(
-    m: int, d: int, log_scale: float, *, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Draw ``w_j = lambda g_j`` with standard Gaussian ``g_j`` and signs with equal odds.
-
-    ``log_scale`` is the natural logarithm of lambda, of any size.  Returns directions (m, d), log-norms
-    (m,) and signs (m,); the draw does not depend on the scale.  Raises ``ValueError`` naming a bad argument.
-
-    Example: weights of size 1e-1000.
-
-    >>> directions, log_norms, signs = gaussian_start(3, 2, -2302.585, rng=np.random.default_rng(0))
-    >>> log_norms.round(), signs
-    (array([-2304., -2303., -2303.]), array([1., 1., 1.]))
-    """
-    m, d, log_scale = whole("m", m, 1), whole("d", d, 1), number("log_scale", log_scale)
-    g = checks.generator("rng", rng).standard_normal((m, d))
-    signs = rng.choice([-1.0, 1.0], size=m)
-    norms = np.linalg.norm(g, axis=1)
-    return g / norms[:, None], np.log(norms) + log_scale, signs

@@ -1,4 +1,7 @@
-"""Decision boundaries in the plane: where a function vanishes, how near the data, how far from a line."""
+"""Decision boundaries in the plane: where a function vanishes, how near the data, how far from a line.
+
+A curve is an array of its vertices, shape (vertices, 2).
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,6 @@ import numpy as np
 from contourpy import contour_generator
 from numpy.typing import ArrayLike
 
-from lib.checks import array, number, whole
 from lib.models.two_layer import TwoLayer
 
 
@@ -17,64 +19,40 @@ def zero_level_set(
 ) -> list[np.ndarray]:
     """Return the curves on which a function vanishes, in the square ``[-half_width, half_width]^2``.
 
-    ``function`` maps points (k, 2) to values (k,), and is sampled on a grid of ``points`` (at least 2) a side
-    and interpolated linearly, so that vertices of the curves are off by the square of the spacing times the
-    curvature of the function.  Each curve has shape (vertices, 2), in the units of the square.  Raises
-    ``ValueError`` when there is none, and for a function with other values.
-
-    Example:
-
-    >>> [curve] = zero_level_set(lambda x: x[:, 0] - 0.5 * x[:, 1], points=5)
-    >>> bool(abs(curve[:, 0] - 0.5 * curve[:, 1]).max() < 1e-15)
-    True
+    ``function`` maps points (k, 2) to values (k,), and is sampled on a grid of ``points`` a side and
+    interpolated linearly, so that vertices are off by the square of the spacing times the curvature of the
+    function.  Raises ``ValueError`` when it does not change its sign there.
     """
-    half_width, points = number("half_width", half_width, 0), whole("points", points, 2)
     axis = np.linspace(-half_width, half_width, points)
     grid = np.stack(np.meshgrid(axis, axis), axis=-1)
-    values = array("values of function", function(grid.reshape(-1, 2)), (points**2,))
-    curves = contour_generator(axis, axis, values.reshape(points, points)).lines(0.0)
+    values = np.asarray(function(grid.reshape(-1, 2)), dtype=float).reshape(points, points)
+    curves = contour_generator(axis, axis, values).lines(0.0)
     if not curves:
         raise ValueError(f"function does not change its sign in the square of half width {half_width}")
     return [np.asarray(curve) for curve in curves]
 
 
 def distance_to_data(curves: Sequence[ArrayLike], data: ArrayLike) -> float:
-    """Return the distance between ``curves`` and ``data``, shape (n, 2): that of the nearest datum.
-
-    Each curve holds its vertices, shape (vertices, 2), and includes the segments between them.  Raises
-    ``ValueError`` for other shapes, values that are not finite and when there is no curve.
-
-    Example:
-
-    >>> distance_to_data([[[-1.0, 0.0], [1.0, 0.0]]], [[0.0, 2.0], [4.0, 4.0]])
-    2.0
-    """
-    lines, points = _curves(curves), array("data", data, ("n", 2))
-    return min(float(_distances_to_curve(line, points).min()) for line in lines)
+    """Return the distance of curves, segments between vertices included, from the nearest of data (n, 2)."""
+    points = np.asarray(data, dtype=float)
+    return min(_distance(np.asarray(curve, dtype=float), points) for curve in curves)
 
 
-def _distances_to_curve(line: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """Return the distance of each point from each segment of the curve, shape (points, segments)."""
+def _distance(line: np.ndarray, points: np.ndarray) -> float:
     starts, along = line[:-1], np.diff(line, axis=0)
     if not len(along):
         starts, along = line, np.zeros((1, 2))
     offset, squares = points[:, None] - starts, (along**2).sum(axis=1)
     share = np.clip((offset * along).sum(axis=2) / np.where(squares > 0, squares, 1), 0, 1)
-    return np.linalg.norm(offset - share[..., None] * along, axis=2)
+    return float(np.linalg.norm(offset - share[..., None] * along, axis=2).min())
 
 
 def bend(curves: Sequence[ArrayLike], *, reach: float = 1.0) -> float:
     """Return the root mean square distance, along the first axis, from the best line ``x1 = a + b x2``.
 
-    Each of the ``curves`` holds its vertices, shape (vertices, 2); only those with ``|x2| < reach`` count.
-    Raises ``ValueError`` when there are fewer than three of them, and for other shapes and values.
-
-    Example:
-
-    >>> bend([[[0.0, -0.5], [0.3, 0.0], [0.0, 0.5]]])
-    0.1414213562373095
+    Only vertices with ``|x2| < reach`` count.  Raises ``ValueError`` when there are fewer than three.
     """
-    reach, vertices = number("reach", reach, 0, ends="(]"), np.concatenate(_curves(curves))
+    vertices = np.concatenate([np.asarray(curve, dtype=float) for curve in curves])
     vertices = vertices[np.abs(vertices[:, 1]) < reach]
     if len(vertices) < 3:
         raise ValueError(f"curves have {len(vertices)} vertices with |x2| < {reach}, allowed: three or more")
@@ -83,26 +61,12 @@ def bend(curves: Sequence[ArrayLike], *, reach: float = 1.0) -> float:
     return float(np.sqrt(np.mean((vertices[:, 0] - design @ fit) ** 2)))
 
 
-def _curves(curves: Sequence[ArrayLike]) -> list[np.ndarray]:
-    if not len(curves):
-        raise ValueError("curves is empty, allowed: one or more curves")
-    return [array("curves", curve, ("vertices", 2)) for curve in curves]
-
-
 def boundary_angles(network: TwoLayer) -> np.ndarray:
     """Return the polar angles, in degrees, at which the sign (+, 0, -) of a network in the plane changes.
 
     The network, with weights (m, 2), has no bias, so it is linear between the normals of its neurons and each
     root is exact.  Angles, in increasing order from 0 to 360, closer than 1e-9 radians are not told apart.
-    Raises ``ValueError`` for inputs that are not planar.
-
-    Example:
-
-    >>> boundary_angles(TwoLayer([[1.0, 0.0], [-1.0, 1.0]], [1.0, -1.0], slope=0.5)).round(3)
-    array([ 63.435, 243.435])
     """
-    if network.w.shape[-1] != 2 or network.w.ndim != 2:
-        raise ValueError(f"network has weights of shape {network.w.shape}, allowed: (m, 2)")
     normals = np.arctan2(network.w[:, 1], network.w[:, 0])[:, None] + np.array([0.5, 1.5]) * np.pi
     kinks = _distinct(normals.ravel())
     slopes = np.where(_around(_middles(kinks)) @ network.w.T > 0, 1.0, network.slope)
@@ -116,6 +80,17 @@ def boundary_angles(network: TwoLayer) -> np.ndarray:
     return np.degrees(candidates[signs != np.roll(signs, 1)])
 
 
+def boundary_bend(network: TwoLayer) -> float:
+    """Return by how many degrees, 0 to 180, the boundary of a network in the plane deviates from a line.
+
+    Raises ``ValueError`` when the boundary does not consist of two rays.
+    """
+    angles = boundary_angles(network)
+    if len(angles) != 2:
+        raise ValueError(f"the boundary of network has {len(angles)} rays; a bend is defined for 2")
+    return float(abs(180 - (angles[1] - angles[0])))
+
+
 def _distinct(angles: np.ndarray) -> np.ndarray:
     angles = np.sort(angles % (2 * np.pi))
     return angles[np.diff(angles, prepend=angles[-1] - 2 * np.pi) > 1e-9]
@@ -127,20 +102,3 @@ def _middles(angles: np.ndarray) -> np.ndarray:
 
 def _around(angles: np.ndarray) -> np.ndarray:
     return np.column_stack([np.cos(angles), np.sin(angles)])
-
-
-def boundary_bend(network: TwoLayer) -> float:
-    """Return by how many degrees the decision boundary of a network in the plane deviates from a line.
-
-    Zero for a straight boundary, up to 180.  Raises ``ValueError`` when the boundary does not consist of two
-    rays, and for a network with weights of another shape than (m, 2).
-
-    Example:
-
-    >>> round(boundary_bend(TwoLayer([[1.0, 0.0], [0.0, 1.0]], [1.0, -1.0], slope=0.5)), 9)
-    0.0
-    """
-    angles = boundary_angles(network)
-    if len(angles) != 2:
-        raise ValueError(f"the boundary of network has {len(angles)} rays; a bend is defined for 2")
-    return float(abs(180 - (angles[1] - angles[0])))

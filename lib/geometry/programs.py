@@ -1,30 +1,192 @@
-"""Max-margin programs that name the limits of training, solved exactly and returned with certificates."""
+"""Convex programs that name the limits of training, solved exactly and returned with their proofs.
+
+Every solution holds its multipliers, from which it computes how far it can be from optimal; every refusal
+holds a combination of the constraints that contradicts itself (Farkas' lemma).
+"""
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import dataclass
+from itertools import combinations, product
+
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.optimize import nnls
 
-from lib.checks import number, refuse_overflow
-from lib.geometry.least_norm import Infeasible, ProgramSolution, least_norm
-from lib.geometry.separation import Separation, labelled_data, largest_margin
+from lib.checks import array, number, signs
 from lib.models.two_layer import TwoLayer
 
+MOST_DATA = 8  # 2^n patterns of either sign
+_TOLERANCES = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
 
-@refuse_overflow
+
+class Infeasible(ValueError):
+    """Raised for constraints that no vector satisfies.
+
+    ``weights``, one a constraint, are zero or more and sum to 1: the rows, weighted with them, add up to
+    zero, their bounds to a positive number.
+    """
+
+    def __init__(self, message: str, weights: np.ndarray) -> None:
+        super().__init__(message)
+        self.weights = weights
+
+
+class SolverFailure(RuntimeError):
+    """Raised when a solver neither solves a program nor proves it infeasible; says what may help."""
+
+
+@dataclass(frozen=True)
+class ProgramSolution:
+    """A candidate for ``min |x|^2 / 2`` subject to ``rows @ x >= bounds``, and how far it is from optimal.
+
+    ``rows`` (n, p) and ``bounds`` (n,) are the program, ``x`` (p,) is the candidate, ``duals`` (n,) has one
+    multiplier a constraint.  The residuals and the gap are zero for an exact solution.
+    """
+
+    rows: np.ndarray
+    bounds: np.ndarray
+    x: np.ndarray
+    duals: np.ndarray
+
+    @property
+    def norm(self) -> float:
+        """The norm of ``x``; for a max-margin program the margin is its inverse."""
+        return float(np.linalg.norm(self.x))
+
+    @property
+    def primal_residual(self) -> float:
+        """The largest violation of a constraint."""
+        return max(0.0, float((self.bounds - self.rows @ self.x).max()))
+
+    @property
+    def dual_residual(self) -> float:
+        """The largest violation of ``x = rows.T @ duals``, ``duals >= 0`` and complementary slackness."""
+        slack = self.rows @ self.x - self.bounds
+        stationarity = float(np.abs(self.x - self.rows.T @ self.duals).max())
+        return max(stationarity, float(np.abs(self.duals * slack).max()), float(-self.duals.min()))
+
+    @property
+    def gap(self) -> float:
+        """The value ``|x|^2 / 2`` minus the lower bound that non-negative multipliers prove."""
+        # The bound is bounds.duals - |rows.T duals|^2/2; written without the cancellation of large terms.
+        slack = self.rows @ self.x - self.bounds
+        return float(np.sum((self.x - self.rows.T @ self.duals) ** 2) / 2 + self.duals @ slack)
+
+
+def least_norm(rows: ArrayLike, bounds: ArrayLike, *, name: str = "the program") -> ProgramSolution:
+    """Minimise ``|x|^2 / 2`` subject to ``rows @ x >= bounds``.
+
+    ``rows`` is (n, p) without zero rows, ``bounds`` (n,).  Solved as a non-negative least-squares problem by
+    an active-set method and then exactly on the active constraints, so that residuals are those of rounding:
+    about 1e-16 times the condition of the active rows [Lawson and Hanson, Solving Least Squares Problems,
+    chapter 23].
+
+    Raises ``ValueError`` for other shapes and values; :class:`Infeasible`, a ``ValueError``, with the
+    ``name`` of the program; :class:`SolverFailure` when rounding hides whether there is a solution (its norm
+    would be above some 1e7, in units of bounds over rows).
+
+    >>> solution = least_norm([[1.0, 0.0], [1.0, 1.0], [3.0, 1.0]], [1.0, 3.0, 0.0])
+    >>> solution.x.round(12), solution.duals.round(12), abs(solution.gap) < 1e-12
+    (array([1.5, 1.5]), array([0. , 1.5, 0. ]), True)
+    """
+    rows = _without_zero_rows("rows", array("rows", rows, ("n", "p")))
+    bounds = array("bounds", bounds, (len(rows),))
+    lengths = np.linalg.norm(rows, axis=1)
+    unit, target = rows / lengths[:, None], bounds / lengths
+    size = max(target.max(), 0.0) or 1.0
+    # The distance of (0, 1) from the cone of the columns (row, bound) is 1 / sqrt(1 + |x|^2) for the
+    # solution x, and zero if there is none.
+    stacked = np.vstack([unit.T, target / size])
+    try:
+        weights, distance = nnls(
+            stacked, np.append(np.zeros(unit.shape[1]), 1.0), maxiter=50 * max(stacked.shape)
+        )
+    except RuntimeError:
+        raise SolverFailure(
+            f"{name} was not solved: the active-set method did not settle on {len(rows)} rows; remove rows "
+            "that repeat others, or scale the data"
+        ) from None
+    active = np.flatnonzero(weights)
+    x, *_ = np.linalg.lstsq(unit[active], target[active] / size, rcond=None)
+    violation = float((target / size - unit @ x).max())
+    if violation > 1e-7 and distance < 1e-6:
+        farkas = weights / lengths
+        raise Infeasible(_contradiction(name, farkas / farkas.sum(), rows), farkas / farkas.sum())
+    if violation > 1e-7:
+        raise SolverFailure(
+            f"{name} was not solved: a constraint is violated by {violation:.1e}; rows that are nearly "
+            "dependent may be merged, or the data be scaled"
+        )
+    duals = np.zeros(len(rows))
+    multipliers, *_ = np.linalg.lstsq(unit[active].T, x, rcond=None)
+    duals[active] = np.maximum(multipliers, 0) * size / lengths[active]
+    return ProgramSolution(rows, bounds, x * size, duals)
+
+
+def _contradiction(name: str, weights: np.ndarray, rows: np.ndarray) -> str:
+    guilty = np.argsort(-weights)[: np.count_nonzero(weights > 1e-9)]
+    shown = ", ".join(f"{weights[i]:.3g} of {i}" for i in guilty[:6]) + ", ..." * (len(guilty) > 6)
+    return (
+        f"{name} has no feasible point: its rows (label times input, for data that no hyperplane separates) "
+        f"add up to a vector of length {np.linalg.norm(weights @ rows):.1e}, their bounds to a positive "
+        f"number, with the weights {shown}"
+    )
+
+
+@dataclass(frozen=True)
+class Separation:
+    """The largest margin with which a unit vector calls points positive, and the proof that it is.
+
+    ``points`` are (n, d); ``normal`` (d,) is the unit vector, zero when none has positive products with all
+    points; ``weights`` (n,), zero or more with sum 1, combine the points to a vector of length ``bound``, and
+    no margin exceeds it.
+    """
+
+    points: np.ndarray
+    normal: np.ndarray
+    weights: np.ndarray
+
+    @property
+    def margin(self) -> float:
+        """The least product of ``normal`` with a point."""
+        return float((self.points @ self.normal).min())
+
+    @property
+    def bound(self) -> float:
+        """The length of the combination of the points, which no margin exceeds."""
+        return float(np.linalg.norm(self.weights @ self.points))
+
+    @property
+    def separable(self) -> bool:
+        """Whether some vector has positive products with all points."""
+        return self.margin > 0
+
+
+def separation(inputs: ArrayLike, labels: ArrayLike) -> Separation:
+    """Return the hyperplane through the origin that separates two classes best, or the proof there is none.
+
+    ``inputs`` is (n, d) without zero rows, ``labels`` (n,) of +1 and -1, or all equal; the points are ``label
+    * input``, and the margin is the distance of the origin from their convex hull.  Margins below some 1e-7
+    of the points' norms are not told from rounding.  For a hyperplane with a bias append a column of ones.
+    Raises ``ValueError`` for other shapes and values.
+    """
+    inputs, labels = _labelled(inputs, labels)
+    points = labels[:, None] * inputs
+    try:
+        solution = least_norm(points, np.ones(len(points)))
+    except Infeasible as refusal:
+        return Separation(points, np.zeros(points.shape[1]), refusal.weights)
+    return Separation(points, solution.x / solution.norm, solution.duals / solution.duals.sum())
+
+
 def linear_svm(inputs: ArrayLike, labels: ArrayLike) -> ProgramSolution:
     """Solve the linear hard-margin problem ``min |w|^2 / 2`` subject to ``y_i <w, x_i> >= 1``, without bias.
 
     ``inputs`` is (n, d) without zero rows, ``labels`` (n,) of +1 and -1, both present; the margin is ``1 /
     norm``, the support vectors have positive ``duals`` (n,).  Raises ``ValueError`` for other shapes and
-    values; for data that no hyperplane through the origin separates it is a
-    :class:`lib.geometry.least_norm.Infeasible` with the weights that prove it.
-
-    Example:
-
-    >>> solution = linear_svm([[2.0, 0.0], [3.0, 1.0], [-1.0, 0.0]], [1, 1, -1])
-    >>> solution.x, solution.duals
-    (array([1., 0.]), array([0., 0., 1.]))
+    values, :class:`Infeasible` for data that no hyperplane through the origin separates.
     """
     inputs, labels = _two_classes(inputs, labels)
     return least_norm(
@@ -39,12 +201,6 @@ def agreement_features(inputs: ArrayLike, labels: ArrayLike, slope: float) -> np
     x>) - phi(<u, x>)``, in the perfect agreement regime.  ``inputs`` is (n, d) without zero rows, ``labels``
     (n,) of +1 and -1, both present, ``slope`` in [0, 1] that of ``phi``.  Raises ``ValueError`` for other
     shapes and values.  [sarussi2021, App. G.2]
-
-    Example:
-
-    >>> agreement_features([[1.0, 2.0], [-4.0, 0.0]], [1, -1], slope=0.5)
-    array([[ 1. ,  2. , -0.5, -1. ],
-           [ 2. , -0. , -4. ,  0. ]])
     """
     inputs, labels = _two_classes(inputs, labels)
     slope = number("slope", slope, 0, 1, "[]")
@@ -52,40 +208,15 @@ def agreement_features(inputs: ArrayLike, labels: ArrayLike, slope: float) -> np
     return np.hstack([first[:, None] * inputs, second[:, None] * inputs])
 
 
-@refuse_overflow
-def agreement_gram(inputs: ArrayLike, labels: ArrayLike, slope: float) -> np.ndarray:
-    """Return the products (n, n) of the rows of :func:`lib.geometry.programs.agreement_features`.
-
-    The dual of program (8) sees nothing else.  They are ``(1 + slope^2) <x_i, x_k>`` for equal labels and
-    ``-2 slope <x_i, x_k>`` for different ones, so that program (8) is no support vector machine with a
-    kernel on inputs, unless ``slope`` is 1.  Arguments and errors as there.  [sarussi2021, App. G.2]
-
-    Example:
-
-    >>> agreement_gram([[1.0], [-2.0]], [1, -1], slope=0.5)
-    array([[1.25, 2.  ],
-           [2.  , 5.  ]])
-    """
-    inputs, labels = _two_classes(inputs, labels)
-    slope = number("slope", slope, 0, 1, "[]")
-    return np.where(np.equal.outer(labels, labels), 1 + slope**2, -2 * slope) * (inputs @ inputs.T)
-
-
-@refuse_overflow
 def agreement_program(inputs: ArrayLike, labels: ArrayLike, slope: float) -> ProgramSolution:
     """Solve program (8): the limit direction ``(w, u)`` of a network in the perfect agreement regime.
 
-    ``min (|w|^2 + |u|^2) / 2`` subject to ``<w - slope u, x> >= 1`` on positive and ``<u - slope w, x> >=
-    1`` on negative points; ``x`` of the solution is ``w`` followed by ``u``, ``duals`` (n,) has a multiplier
-    a point.  The limit of training where the solution lies in that regime itself: where
-    :func:`lib.geometry.patterns.perfect_agreement_margin` of it is positive.
-
-    ``inputs`` is (n, d) without zero rows, ``labels`` (n,) of +1 and -1, both present, ``slope`` in [0, 1].
-    Raises ``ValueError`` for other shapes and values, and for data that no hyperplane through the origin
-    separates (:class:`lib.geometry.least_norm.Infeasible`), although the program itself asks less: with ``slope < 1``
-    it is feasible as soon as each class lies in a half-space of its own.  [sarussi2021, Eq. 8]
-
-    Example:
+    ``min (|w|^2 + |u|^2) / 2`` subject to ``agreement_features @ (w, u) >= 1``; ``x`` of the solution is
+    ``w`` followed by ``u``.  It is the limit of training where
+    :func:`lib.geometry.patterns.perfect_agreement_margin` of it is positive.  Arguments as of
+    :func:`agreement_features`.  Raises ``ValueError`` for other shapes and values, :class:`Infeasible` for
+    data that no hyperplane through the origin separates, although the program itself asks less: with ``slope
+    < 1`` it is feasible as soon as each class lies in a half-space of its own.  [sarussi2021, Eq. 8]
 
     >>> solution = agreement_program([[1.0, 0.0], [-1.0, 0.0]], [1, -1], slope=0.25)
     >>> solution.x, abs(solution.gap) < 1e-15
@@ -96,33 +227,19 @@ def agreement_program(inputs: ArrayLike, labels: ArrayLike, slope: float) -> Pro
     return least_norm(features, np.ones(len(features)), name="program (8) of these inputs")
 
 
-@refuse_overflow
 def extended_agreement_program(inputs: ArrayLike, labels: ArrayLike, slope: float) -> ProgramSolution:
     """Solve program (8) without its assumption on how a neuron type calls the points of the opposite class.
 
     ``min (|w|^2 + |u|^2) / 2`` subject to ``<w, x> - phi(<u, x>) >= 1`` on positive and
     ``<u, x> - phi(<w, x>) >= 1`` on negative points, ``phi`` the leaky ReLU; two linear rows a point, the
-    first n for the branch of slope ``slope``.  ``x`` of the solution is ``w`` followed by ``u``, ``duals``
-    (2n,) has a multiplier a row.  Its margin ``1 / norm`` is at most that of program (8), and equal where
-    the solution of (8) lies in the perfect agreement regime.
-
-    ``inputs`` is (n, d) without zero rows, ``labels`` (n,) of +1 and -1, both present, ``slope`` in [0, 1].
-    Raises ``ValueError`` for other shapes and values, :class:`lib.geometry.least_norm.Infeasible` for data that no
-    hyperplane through the origin separates.
-
-    Example:
-
-    >>> inputs, labels = [[1.0, 0.8], [0.6, -0.4], [-0.4, 1.0]], [1, 1, -1]
-    >>> round(1 / agreement_program(inputs, labels, 0.1).norm, 4)
-    0.6182
-    >>> round(1 / extended_agreement_program(inputs, labels, 0.1).norm, 4)
-    0.6156
+    first n for the branch of slope ``slope``.  ``x`` of the solution is ``w`` followed by ``u``.  Its margin
+    ``1 / norm`` is at most that of program (8), and equal where the solution of (8) lies in the perfect
+    agreement regime.  Arguments and errors as of :func:`agreement_program`.
     """
     rows = np.vstack([agreement_features(inputs, labels, branch) for branch in (slope, 1.0)])
     return least_norm(rows, np.ones(len(rows)), name="the extended program (8) of these inputs")
 
 
-@refuse_overflow
 def cell_program(network: TwoLayer, inputs: ArrayLike, labels: ArrayLike) -> ProgramSolution:
     """Maximise the normalised margin over first-layer weights with the activation pattern of ``network``.
 
@@ -131,15 +248,8 @@ def cell_program(network: TwoLayer, inputs: ArrayLike, labels: ArrayLike) -> Pro
     solution, shaped (m, d), lists the neurons.  A response of zero counts as negative.
 
     ``network`` has weights (m, d), ``inputs`` is (n, d) without zero rows, ``labels`` (n,) of +1 and -1, both
-    present.  Raises ``ValueError`` for other shapes and values, and (:class:`lib.geometry.least_norm.Infeasible`) if
-    no weights with that pattern have positive margins.  [sarussi2021, App. F]
-
-    Example:
-
-    >>> network = TwoLayer([[1.0, 0.0], [-1.0, 0.0]], [1.0, -1.0], slope=0.25)
-    >>> cell_program(network, [[1.0, 0.0], [-1.0, 0.0]], [1, -1]).x.reshape(2, 2)
-    array([[ 0.8,  0. ],
-           [-0.8,  0. ]])
+    present.  Raises ``ValueError`` for other shapes and values, :class:`Infeasible` if no weights with that
+    pattern have positive margins.  [sarussi2021, App. F]
     """
     inputs, labels = _two_classes(inputs, labels)
     if network.w.ndim != 2 or network.w.shape[1] != inputs.shape[1]:
@@ -164,55 +274,169 @@ def cell_program(network: TwoLayer, inputs: ArrayLike, labels: ArrayLike) -> Pro
     return least_norm(rows, bounds, name="the program of the cell of this network")
 
 
-@refuse_overflow
-def flipping_margins(inputs: ArrayLike, labels: ArrayLike) -> tuple[Separation, ...]:
-    """Return, for each point, how a vector can call the opposite class rightly and this point wrongly.
-
-    The i-th entry belongs to the points of the other class together with ``x_i``: its margin is the largest
-    ``beta`` for which a unit vector has products of at least ``beta`` (at a negative ``x_i``; at most
-    ``-beta`` at a positive one, where the vector is ``-normal``) with all of them.  ``V+_beta``, restricted
-    to vectors of norm rho or less, is empty exactly if ``beta`` exceeds rho times the margins of all negative
-    points, ``V-_beta`` likewise with the positive ones; without a bound on the norm, if these margins are
-    zero.  Then the ``weights``, (n',) for the n' points of the other class in their order followed by
-    ``x_i``, prove it.
-
-    ``inputs`` is (n, d) without zero rows, ``labels`` (n,) of +1 and -1, both present.  Raises ``ValueError``
-    for other shapes and values.  [sarussi2021, Sec. 6.2]
-
-    Example:
-
-    >>> margins = flipping_margins([[1.0, 1.0], [1.0, -1.0], [-1.0, 0.0]], [1, 1, -1])
-    >>> [round(each.margin, 3) for each in margins]
-    [0.447, 0.447, 0.0]
-    """
-    inputs, labels = _two_classes(inputs, labels)
-    return tuple(
-        largest_margin(-label * np.vstack([inputs[labels != label], x]))
-        for x, label in zip(inputs, labels, strict=True)
-    )
-
-
-@refuse_overflow
 def flippable_points(inputs: ArrayLike, labels: ArrayLike) -> np.ndarray:
     """Tell for each point whether some vector calls the opposite class rightly and this point wrongly.
 
     Returns booleans (n,): True at a negative point ``x`` if some ``v`` has ``<v, x'> >= 1`` on all positive
     points and ``<v, x> >= 1`` (then ``V+`` is not empty), and the same with the classes exchanged; the margin
     asked for is immaterial, since ``v`` can be scaled.  No point is flippable exactly if the cone of the
-    positive points is the reflected cone of the negative ones.  Margins below some 1e-7 of the points' norms
-    count as none.  Arguments and errors as of :func:`lib.geometry.programs.flipping_margins`, which also returns the
-    vectors and the proofs.  [sarussi2021, Sec. 6.2]
-
-    Example:
-
-    >>> flippable_points([[1.0, 1.0], [1.0, -1.0], [-1.0, 0.0]], [1, 1, -1])
-    array([ True,  True, False])
+    positive points is the reflected cone of the negative ones.  Arguments and errors as of
+    :func:`linear_svm`, but separability is not asked for.  [sarussi2021, Sec. 6.2]
     """
-    return np.array([each.separable for each in flipping_margins(inputs, labels)])
+    inputs, labels = _two_classes(inputs, labels)
+    flipped = [np.vstack([inputs[labels != y], x]) for x, y in zip(inputs, labels, strict=True)]
+    return np.array([separation(points, np.ones(len(points))).separable for points in flipped])
+
+
+@dataclass(frozen=True)
+class MinimumNorm:
+    """A network that interpolates, and what bounds the cost of every other one.
+
+    ``network`` fits ``inputs`` (n, d) and ``labels`` (n,) up to ``primal_residual``; ``value`` is its cost
+    ``|theta|^2 / 2``, and ``duals`` (n,), multipliers of ``f(x_k) = y_k``, prove ``lower_bound``.
+    """
+
+    inputs: np.ndarray
+    labels: np.ndarray
+    network: TwoLayer
+    duals: np.ndarray
+
+    @property
+    def value(self) -> float:
+        """``|theta|^2 / 2`` of the network."""
+        return float((np.sum(self.network.w**2) + np.sum(self.network.a**2)) / 2)
+
+    @property
+    def primal_residual(self) -> float:
+        """The largest error of the network on the data."""
+        return float(np.abs(self.network(self.inputs) - self.labels).max())
+
+    @property
+    def lower_bound(self) -> float:
+        """A cost below which no interpolator lies, for any multipliers: they are first made feasible."""
+        response = largest_response(self.inputs, self.duals, self.network.slope)
+        return float(self.duals @ self.labels / max(1.0, response))
+
+
+def minimum_norm_interpolation(inputs: ArrayLike, labels: ArrayLike, *, slope: float = 0.0) -> MinimumNorm:
+    """Find a (leaky) ReLU network of any width, without bias, that fits labels at the least squared norm.
+
+    A balanced neuron contributes ``a phi(<w, x>)`` at the cost ``(a^2 + |w|^2) / 2 = |a w|``.  Vectors ``|a|
+    w`` of one sign and one activation pattern can be added up without a change of the outputs on the data or
+    an increase of the cost: a second-order cone program with one vector per sign and pattern, whose value is
+    the least variation norm [boursier2022, Eq. 8].  Solved by Clarabel through cvxpy, up to about 1e-8 of the
+    value; the minimiser need not be unique, the value is.
+
+    ``inputs`` is (n, d) with n at most 8, ``labels`` (n,) real and not all zero, ``slope`` the leaky slope,
+    from 0 to below 1.  Raises ``ValueError`` for other shapes and values, and for data that no ReLU network
+    without bias interpolates, naming them; :class:`SolverFailure` if the solver gives up or leaves a residual
+    of 1e-6.
+
+    >>> solved = minimum_norm_interpolation([[-0.5, 1.0], [2.0, 1.0]], [-1.0, 1.0])
+    >>> round(solved.value, 6), solved.network([[2.0, 1.0]]).round(6)
+    (1.341641, array([1.]))
+    """
+    import cvxpy  # takes seconds, and few who import this module solve this program
+
+    x, y = array("inputs", inputs, ("n", "d")), array("labels", labels, (len(inputs),))
+    slope = number("slope", slope, 0.0, 1.0, "[)")
+    if len(x) > MOST_DATA:
+        raise ValueError(f"inputs holds {len(x)} data, allowed: up to {MOST_DATA} (2^n patterns)")
+    if not y.any():
+        raise ValueError("labels are all zero, allowed: others; the zero network interpolates these")
+    _refuse_contradictory_rays(x, y)
+    # Networks are homogeneous: solved for inputs of norm 1, in their span, with labels of at most 1.
+    sizes = np.where(x.any(axis=1), np.linalg.norm(x, axis=1), 1.0)
+    height = np.abs(y / sizes).max()
+    directions = x / sizes[:, None]
+    basis = np.linalg.qr(directions.T)[0] if x.shape[1] > len(x) else np.eye(x.shape[1])
+    unit_x, unit_y = directions @ basis, y / sizes / height
+    cells = [(sign, np.array(on)) for sign in (1.0, -1.0) for on in product((False, True), repeat=len(x))]
+    vectors = cvxpy.Variable((len(cells), unit_x.shape[1]))
+    heights = vectors @ unit_x.T
+    sides = np.array([np.where(on, 1.0, -1.0) for _, on in cells])
+    active = np.array([sign * np.where(on, 1.0, slope) for sign, on in cells])
+    fits = cvxpy.sum(cvxpy.multiply(active, heights), axis=0) == unit_y
+    problem = cvxpy.Problem(
+        cvxpy.Minimize(cvxpy.sum(cvxpy.norm(vectors, axis=1))), [fits, cvxpy.multiply(sides, heights) >= 0]
+    )
+    with warnings.catch_warnings():
+        # A solver that stops short of its tolerance says so; what it reached is measured below.
+        warnings.filterwarnings("ignore", message="Solution may be inaccurate")
+        try:
+            problem.solve(solver=cvxpy.CLARABEL, **_TOLERANCES)
+        except cvxpy.SolverError as error:
+            raise SolverFailure(
+                f"Clarabel failed ({error}); inputs and labels of like size may help"
+            ) from None
+    if problem.status.startswith("infeasible"):
+        raise ValueError(
+            "no ReLU network without bias fits these inputs and labels: at opposite inputs it differs by a "
+            "linear function, and the labels do not"
+        )
+    if problem.status not in ("optimal", "optimal_inaccurate"):
+        raise SolverFailure(
+            f"Clarabel ended with the status {problem.status}; look for inputs that nearly share a ray"
+        )
+    costs = np.linalg.norm(vectors.value, axis=1)
+    kept = costs > 1e-11 * costs.sum()
+    roots = np.sqrt(height * costs[kept])
+    w = height * vectors.value[kept] @ basis.T / roots[:, None]
+    network = TwoLayer(w, np.array([sign for sign, _ in cells])[kept] * roots, slope)
+    found = MinimumNorm(x, y, network, -np.asarray(fits.dual_value) / sizes)
+    if found.primal_residual > 1e-6 * np.abs(y).max():
+        raise SolverFailure(
+            f"Clarabel left a residual of {found.primal_residual:.1e}; inputs may nearly share a ray, or "
+            "labels over norms of inputs be too different in size"
+        )
+    return found
+
+
+def largest_response(inputs: np.ndarray, duals: np.ndarray, slope: float) -> float:
+    """Return the largest ``|sum_k duals_k phi(<w, x_k>)|`` over unit vectors w; inputs (n, d), duals (n,).
+
+    In the cone of one activation pattern the sum is linear, and its largest value on unit vectors is the
+    length of the projection of its gradient on the cone, which is a non-negative least-squares problem.
+    """
+    best = 0.0
+    for on in product((False, True), repeat=len(inputs)):
+        outward = np.where(on, -1.0, 1.0)[:, None] * inputs
+        gradient = (np.where(on, 1.0, slope) * duals) @ inputs
+        best = max(best, nnls(outward.T, gradient)[1], nnls(outward.T, -gradient)[1])
+    return best
+
+
+def _refuse_contradictory_rays(x: np.ndarray, y: np.ndarray) -> None:
+    """Raise ``ValueError`` for a zero input with a label, and for one ray with labels out of proportion."""
+    norms = np.linalg.norm(x, axis=1)
+    if (bad := np.flatnonzero((norms == 0) & (y != 0))).size:
+        raise ValueError(
+            f"inputs holds a zero vector at row {bad[0]}, its label is {y[bad[0]]:.6g}: "
+            "no network without bias fits it"
+        )
+    rates = np.divide(y, norms, out=np.zeros_like(y), where=norms > 0)
+    for i, k in combinations(np.flatnonzero(norms), 2):
+        same_ray = np.linalg.norm(x[i] / norms[i] - x[k] / norms[k]) < 1e-12
+        if same_ray and abs(rates[i] - rates[k]) > 1e-12 * np.abs(rates).max():
+            raise ValueError(
+                f"inputs {i} and {k} lie on one ray but their labels are not in proportion: "
+                "no ReLU network without bias fits them"
+            )
+
+
+def _without_zero_rows(name: str, rows: np.ndarray) -> np.ndarray:
+    if not (filled := rows.any(axis=1)).all():
+        raise ValueError(f"{name} holds a zero row, at index {int(np.argmin(filled))}; allowed: other rows")
+    return rows
+
+
+def _labelled(inputs: ArrayLike, labels: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    inputs = _without_zero_rows("inputs", array("inputs", inputs, ("n", "d")))
+    return inputs, signs("labels", labels, (len(inputs),))
 
 
 def _two_classes(inputs: ArrayLike, labels: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    inputs, labels = labelled_data(inputs, labels)
+    inputs, labels = _labelled(inputs, labels)
     if len(set(labels)) < 2:
         raise ValueError(f"labels are all {labels[0]:+g}, allowed: +1 and -1, both present")
     return inputs, labels

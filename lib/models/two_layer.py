@@ -1,4 +1,4 @@
-"""Two-layer networks with ReLU or leaky ReLU units."""
+"""Two-layer networks with ReLU or leaky ReLU units, and the starts from which they learn."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lib.checks import generator, number, numbers, whole
-from lib.checks import signs as checked_signs
+from lib import checks
+from lib.checks import array, generator, number, numbers, whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,50 +92,87 @@ def _copy(name: str, weights: ArrayLike) -> np.ndarray:
     return np.array(numbers(name, weights))
 
 
-def balanced_network(
-    m: int,
-    d: int,
-    scale: float,
-    *,
-    rng: np.random.Generator,
-    signs: ArrayLike | None = None,
-    slope: float = 0.0,
-) -> TwoLayer:
-    """Draw ``w_j = scale * g_j`` with standard Gaussian ``g_j``, and ``a_j = +-|w_j|``.
+@dataclass(frozen=True, eq=False)
+class Start:
+    """A network at any scale: ``w = exp(log_norms) directions`` and ``a = signs exp(log_outputs)``.
 
-    ``m`` units, ``d`` inputs.  ``signs`` (m entries of +1 or -1) are the output signs, drawn with equal odds
-    after ``w`` when not given.  The network is balanced to rounding at every scale that a float holds.
-    Raises ``ValueError`` for sizes below 1, a negative scale or other signs.
-
-    Example:
-
-    >>> network = balanced_network(4, 3, 1e-200, rng=np.random.default_rng(0), signs=[1, 1, -1, -1])
-    >>> (network.a * 1e200).round(3)
-    array([ 0.666,  0.655, -1.759, -1.411])
+    ``directions`` (..., m, d) are unit vectors, ``log_norms`` (..., m) natural logarithms, -inf for ``w = 0``
+    (whose direction may be zero), ``signs`` (m,) or (..., m) are +1 and -1, ``log_outputs`` (..., m) natural
+    logarithms, by default those of the norms: a balanced start.  Leading axes are independent networks.
+    Raises ``ValueError`` for other shapes, vectors and signs.
     """
-    m, d, scale = whole("m", m, 1), whole("d", d, 1), number("scale", scale, 0, ends="[)")
-    directions = generator("rng", rng).standard_normal((m, d))
-    chosen = rng.choice([-1.0, 1.0], size=m) if signs is None else checked_signs("signs", signs, (m,))
-    # The norm is taken before the scale: squares of weights below 1e-162 would be zero.
-    return TwoLayer(scale * directions, chosen * (scale * np.linalg.norm(directions, axis=1)), slope)
+
+    directions: np.ndarray
+    log_norms: np.ndarray
+    signs: np.ndarray
+    log_outputs: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        v = numbers("directions", self.directions)
+        if v.ndim < 2 or not v.size:
+            raise ValueError(f"directions has shape {v.shape}, allowed: (..., m, d)")
+        lengths, m = np.linalg.norm(v, axis=-1), v.shape[:-1]
+        rho = array("log_norms", self.log_norms, m, ends="[)")
+        absent = (lengths == 0) & np.isneginf(rho)
+        if (wrong := (np.abs(lengths - 1) > 1e-9) & ~absent).any():
+            raise ValueError(
+                f"directions holds a vector of length {lengths[wrong].flat[0]:.6g}, allowed: 1; "
+                "add its logarithm to log_norms"
+            )
+        s = numbers("signs", self.signs)
+        s = np.broadcast_to(checks.signs("signs", s, m if s.ndim > 1 else m[-1:]), m)
+        outputs = rho if self.log_outputs is None else array("log_outputs", self.log_outputs, m, ends="[)")
+        parts = {"directions": v, "log_norms": rho, "signs": s, "log_outputs": outputs}
+        for name, part in parts.items():
+            object.__setattr__(self, name, np.array(part))
+
+    @classmethod
+    def gaussian(cls, m: int, d: int, log_scale: float, *, rng: np.random.Generator) -> Start:
+        """Draw a balanced start: ``w_j`` Gaussian of deviation ``exp(log_scale)``, signs with equal odds.
+
+        ``m`` neurons, ``d`` inputs; the draw does not depend on the scale.
+        """
+        g = _gaussian(m, d, rng)
+        signs = rng.choice([-1.0, 1.0], size=m)
+        norms = np.linalg.norm(g, axis=1)
+        return cls(g / norms[:, None], np.log(norms) + number("log_scale", log_scale), signs)
+
+    @classmethod
+    def two_sided(
+        cls, k: int, d: int, log_scale: float, *, rng: np.random.Generator, v: float = 1.0
+    ) -> Start:
+        """Draw k neurons of output weight ``v``, then k of ``-v``; ``w_j`` as in `gaussian`."""
+        g = _gaussian(2 * whole("k", k, 1), d, rng)
+        norms, outputs = np.linalg.norm(g, axis=1), np.full(2 * k, np.log(number("v", v, 0)))
+        log_norms = np.log(norms) + number("log_scale", log_scale)
+        return cls(g / norms[:, None], log_norms, np.repeat([1.0, -1.0], k), outputs)
+
+    @classmethod
+    def of(cls, network: TwoLayer) -> Start:
+        """Return the start that is this network; one that is balanced up to rounding is balanced."""
+        # The largest entry is divided out first: squares of weights below 1e-154 would underflow.
+        largest = np.abs(network.w).max(axis=-1)
+        v = network.w / np.where(largest > 0, largest, 1.0)[..., None]
+        lengths = np.linalg.norm(v, axis=-1)
+        with np.errstate(divide="ignore"):
+            log_norms, log_outputs = np.log(largest) + np.log(lengths), np.log(np.abs(network.a))
+        balanced = np.isclose(log_outputs, log_norms, rtol=1e-15, atol=1e-14)
+        return cls(
+            v / np.where(lengths > 0, lengths, 1.0)[..., None],
+            log_norms,
+            np.where(network.a < 0, -1.0, 1.0),
+            np.where(balanced, log_norms, log_outputs),
+        )
+
+    def network(self, slope: float = 0.0) -> TwoLayer:
+        """Return the network in floats, where weights below the smallest are zero.
+
+        Raises ``ValueError`` for weights above the largest.
+        """
+        with np.errstate(over="ignore"):
+            w = np.exp(self.log_norms)[..., None] * self.directions
+            return TwoLayer(w, self.signs * np.exp(self.log_outputs), slope)
 
 
-def two_sided_network(
-    k: int, d: int, scale: float, *, rng: np.random.Generator, v: float = 1.0, slope: float = 0.0
-) -> TwoLayer:
-    """Draw ``w_j = scale * g_j`` with standard Gaussian ``g_j``: k neurons of output weight +v, then k of -v.
-
-    ``d`` is the number of inputs.  Raises ``ValueError`` for sizes below 1, a negative scale, or an output
-    weight that is not positive.
-
-    Example:
-
-    >>> network = two_sided_network(2, 3, 0.1, rng=np.random.default_rng(0), v=0.5)
-    >>> network.w.shape, network.a
-    ((4, 3), array([ 0.5,  0.5, -0.5, -0.5]))
-    """
-    k, d = whole("k", k, 1), whole("d", d, 1)
-    scale, v = number("scale", scale, 0, ends="[)"), number("v", v, 0)
-    return TwoLayer(
-        scale * generator("rng", rng).standard_normal((2 * k, d)), v * np.repeat([1.0, -1.0], k), slope
-    )
+def _gaussian(m: int, d: int, rng: np.random.Generator) -> np.ndarray:
+    return generator("rng", rng).standard_normal((whole("m", m, 1), whole("d", d, 1)))

@@ -17,7 +17,8 @@ from scipy.special import expit, log_expit, logsumexp, softmax
 
 from lib.checks import array, numbers, refuse_overflow
 from lib.checks import signs as checked_signs
-from lib.theory.orthogonal_alignment import orthogonal_alignment
+from lib.flow.alignment import alignment_phase
+from lib.models.two_layer import Start
 from lib.theory.orthogonal_data import (
     Pair,
     active_inputs,
@@ -43,8 +44,8 @@ class TwoPlateaus:
 
     Example:
 
-    >>> start = np.eye(2), [-50.0, -50.0], [1, -1]
-    >>> theory = two_plateaus(*start, np.eye(2), [2.0, -1.0])
+    >>> start = Start(np.eye(2), [-50.0, -50.0], [1, -1])
+    >>> theory = two_plateaus(start, np.eye(2), [2.0, -1.0])
     >>> theory.heights, [round(time, 3) for time in theory.half_times]
     (Pair(positive=2.0, negative=1.0), [50.347, 100.0])
     >>> theory.loss([0.0, 75.0, 200.0]).round(3).tolist()
@@ -139,14 +140,11 @@ def aligned_groups(directions: ArrayLike, signs: ArrayLike, inputs: ArrayLike, l
 
 
 @refuse_overflow
-def two_plateaus(
-    directions: ArrayLike, log_norms: ArrayLike, signs: ArrayLike, inputs: ArrayLike, labels: ArrayLike
-) -> TwoPlateaus:
+def two_plateaus(start: Start, inputs: ArrayLike, labels: ArrayLike) -> TwoPlateaus:
     """Predict the whole flow of a balanced start of small scale on orthogonal inputs, mean square loss.
 
-    ``directions`` (m, d) are unit vectors, ``log_norms`` (m,) natural logarithms of the norms ``|w_j|``,
-    of any size, ``signs`` (m,) those of ``a_j = s_j |w_j|``, ``inputs`` (n, d), ``labels`` (n,).  Norms
-    of inputs may differ between the classes, not within one.  The error vanishes with the scale, like
+    ``inputs`` are (n, d), ``labels`` (n,).  Norms of inputs may differ between the classes, not within one.
+    The error vanishes with the scale, like
     :attr:`lib.theory.plateaus.TwoPlateaus.idle_distance`.  Raises ``ValueError`` naming the hypothesis
     that the data or the start violate: orthogonal inputs, equal norms in a class, labels of both signs,
     non-empty ``S_+`` and ``S_-``. Sources: [boursier2022, Eq. 20, 28, Lemma 12]; half-times, shares and
@@ -154,17 +152,16 @@ def two_plateaus(
 
     Example:
 
-    >>> start = [[0.8, 0.6], [0.6, 0.8], [0.0, 1.0]], [-1e4, -1e4, -1e4], [1, -1, -1]
-    >>> theory = two_plateaus(*start, np.eye(2), [1.0, -1.0])
+    >>> start = Start([[0.8, 0.6], [0.6, 0.8], [0.0, 1.0]], [-1e4, -1e4, -1e4], [1, -1, -1])
+    >>> theory = two_plateaus(start, np.eye(2), [1.0, -1.0])
     >>> [round(half, 2) for half in theory.half_times], theory.idle_log_norms
     ([20000.37, 19999.48], array([-inf, -inf, -inf]))
     """
     x, y = check_orthogonal(inputs), check_labels(labels)
     same_length(inputs=len(x), labels=len(y))
-    phase = orthogonal_alignment(directions, signs, x, y / len(y))
-    groups = aligned_groups(directions, signs, x, y)
-    s, rho = checked_signs("signs", signs, ("m",)), array("log_norms", log_norms, ("m",))
-    same_length(signs=len(s), log_norms=len(rho))
+    s = start.signs
+    alignment_rates, alignment_offsets = alignment_phase(start.directions, s, x, y / len(y)).asymptotics
+    groups = aligned_groups(start.directions, s, x, y)
     norms = lengths(x)
     for sign in (1, -1):
         inside = np.flatnonzero(sign * y > 0)
@@ -180,13 +177,13 @@ def two_plateaus(
     vectors = class_directions(x, y)
     rates = Pair(float(lengths(vectors.positive)), float(lengths(vectors.negative)))
     heights = class_heights(x, y)
-    offsets = rho + phase.offsets
+    offsets = start.log_norms + alignment_offsets
     positive, negative = (
         float((np.log(height) - logsumexp(2 * offsets[group])) / (2 * rate))
         for height, rate, group in zip(heights, rates, groups, strict=True)
     )
     limit_directions, limit_log_norms = np.zeros((len(s), x.shape[1])), np.full(len(s), -np.inf)
-    idle = offsets + phase.rates * np.where(s > 0, positive, negative)
+    idle = offsets + alignment_rates * np.where(s > 0, positive, negative)
     for sign, group, height, vector in zip((1, -1), groups, heights, vectors, strict=True):
         limit_directions[group] = sign * vector / lengths(vector)
         limit_log_norms[group] = (np.log(height) + np.log(softmax(2 * offsets[group]))) / 2

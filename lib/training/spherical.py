@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lib import checks
-from lib.checks import number, whole, wholes
-from lib.flow.trajectory import checked_start
+from lib.checks import array, choice, number, whole, wholes
+from lib.models.two_layer import Start
 from lib.training.losses import Loss
 
 
@@ -75,7 +75,11 @@ def spherical_descent(
     (array([[0.932, 0.362],
            [0.   , 1.   ]]), array([-229.2, -230. ]))
     """
-    v, rho, s, x, y = checked_start(directions, log_norms, signs, inputs, labels, reduction)
+    start = Start(directions, log_norms, signs)
+    v, rho, s = start.directions, start.log_norms, start.signs
+    x = array("inputs", inputs, ("n", v.shape[-1]))
+    y = array("labels", labels, x.shape[:1])
+    choice("reduction", reduction, ("mean", "sum"))
     if not isinstance(loss, Loss):
         raise ValueError(f"loss is {loss!r}, allowed: a Loss such as lib.training.losses.LOGISTIC")
     if loss.classifies:

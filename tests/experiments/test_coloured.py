@@ -10,7 +10,6 @@ import torch
 from lib.experiments import pezeshki2021_coloured as experiment
 from lib.experiments.coloured import colour_images
 from lib.experiments.registry import find
-from lib.theory.two_cues import cue_posteriors
 from lib.training.environments import Grouped, Irm, VRex
 from lib.training.objectives import cross_entropy, spectral_decoupling, spectral_decoupling_as_coded
 from tests.images import write_mnist
@@ -59,7 +58,8 @@ class TestColours:
         """The best logit for each colour and shape reaches the accuracy that the closed form says."""
         images, labels, _ = drawn(50)
         some = colour_images(images, labels, 0.15)
-        agreeing, opposed = cue_posteriors(0.85, 0.75)
+        agreeing = 0.85 * 0.75 / (0.85 * 0.75 + 0.15 * 0.25)
+        opposed = 0.15 * 0.75 / (0.15 * 0.75 + 0.85 * 0.25)
         alike = some.colours == torch.from_numpy(np.tile(labels, 2))
         chance = torch.where(alike, agreeing, opposed)  # that the label is that of the shape
         logits = torch.from_numpy(np.tile(labels, 2)) * torch.logit(chance)

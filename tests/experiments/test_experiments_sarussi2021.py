@@ -11,7 +11,7 @@ from lib.data.synthetic import three_points
 from lib.experiments import sarussi2021, sarussi2021_gaussians
 from lib.experiments.registry import find
 from lib.geometry.patterns import agreement, perfect_agreement_margin
-from lib.models.two_layer import two_sided_network
+from lib.models.two_layer import Start
 from lib.training.descent import gradient_descent
 from lib.training.losses import LOGISTIC
 from tests.images import write_mnist
@@ -42,7 +42,7 @@ class TestDigitPairs:
         """Against the dense steps of lib.training.descent, with the same draws."""
         config = sarussi2021.DigitPairs("digits", ((3, 5),), scale=1e-3, step=0.05)
         images = sarussi2021._split(config, (3, 5), np.random.default_rng(0))
-        start = two_sided_network(4, 64, 1e-3, rng=np.random.default_rng(1), v=0.5, slope=0.3)
+        start = Start.two_sided(4, 64, np.log(1e-3), rng=np.random.default_rng(1), v=0.5).network(0.3)
         order = np.random.default_rng(2).permutation(len(images.labels))
         run = gradient_descent(
             start,
@@ -143,7 +143,7 @@ class TestGaussianClasses:
         x, y = rng.standard_normal((3, 2)), np.array([1.0, 1.0, -1.0])
         seen = set()
         for _ in range(200):
-            network = two_sided_network(2, 2, 1.0, rng=rng, slope=0.5)
+            network = Start.two_sided(2, 2, 0.0, rng=rng).network(0.5)
             look = sarussi2021_gaussians._look(network, x, y)
             w, u = np.split(network.w, 2)
             for neurons, name in ((w, "w"), (u, "u")):

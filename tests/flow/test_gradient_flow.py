@@ -8,15 +8,16 @@ from scipy.special import expi
 from lib.data.synthetic import orthonormal_inputs
 from lib.flow import gradient_flow
 from lib.flow.agreement import agreement_flow
+from lib.flow.coordinates import Span
 from lib.flow.neuron import neuron_flow
-from lib.flow.span import Span
-from lib.models.two_layer import TwoLayer, two_sided_network
+from lib.models.two_layer import Start, TwoLayer
 from lib.theory.clustering import symmetric_pair_margin
 from lib.training.descent import gradient_descent
 from lib.training.losses import EXPONENTIAL, HINGE, LOGISTIC, SQUARE, TWICE_LOGISTIC
 
 ALL = (SQUARE, LOGISTIC, TWICE_LOGISTIC, EXPONENTIAL, HINGE)
 CLOUD = np.random.default_rng(5).standard_normal((6, 3))
+UNIT = Start([[1.0]], [0.0], [1])
 CLOUD_LABELS = np.array([1.0, -1.0, 1.0, 1.0, -1.0, -1.0])
 
 
@@ -25,18 +26,11 @@ def unbalanced(m, d, seed, scale=0.4):
     return TwoLayer(scale * rng.standard_normal((m, d)), scale * rng.standard_normal(m))
 
 
-def parts(network, log_scale=0.0, train="both"):
-    """Return the arguments of a network times exp(log_scale), of its first layer alone if that is trained."""
-    norms = np.linalg.norm(network.w, axis=1)
-    with np.errstate(divide="ignore"):
-        outer = np.log(np.abs(network.a)) + (log_scale if train == "both" else 0.0)
-    start = (network.w / norms[:, None], np.log(norms) + log_scale, np.where(network.a < 0, -1, 1))
-    return start, {"log_outputs": outer, "train": train, "slope": network.slope}
-
-
-def flow(network, inputs, labels, loss, log_scale=0.0, train="both", **options):
-    start, others = parts(network, log_scale, train)
-    return gradient_flow(*start, inputs, labels, loss, **others, **options)
+def scaled(network, log_scale, train):
+    """Return the start of a network times exp(log_scale), of its first layer alone if that is trained."""
+    start = Start.of(network)
+    outputs = start.log_outputs + (log_scale if train == "both" else 0.0)
+    return Start(start.directions, start.log_norms + log_scale, start.signs, outputs)
 
 
 @pytest.mark.parametrize("loss", ALL, ids=lambda loss: loss.name)
@@ -47,7 +41,7 @@ def test_descent_converges_to_the_flow_at_first_order(loss, train, slope):
     x, y = orthonormal_inputs(4, 4, rng=np.random.default_rng(2)), np.array([1.0, -1.0, 1.0, -1.0])
     start = unbalanced(7, 4, seed=3)
     start = TwoLayer(start.w, start.a, slope)
-    end = flow(start, x, y, loss, train=train, until=3.0).network()
+    end = gradient_flow(start, x, y, loss, train=train, until=3.0).network_at()
 
     def error(steps):
         run = gradient_descent(start, x, y, loss, step=3.0 / steps, steps=steps, train_a=train == "both")
@@ -65,20 +59,20 @@ def test_descent_converges_to_the_flow_at_first_order(loss, train, slope):
 @pytest.mark.parametrize("seed", [0, 1, 3])
 def test_descent_approaches_flows_that_slide(loss, train, seed):
     network = unbalanced(5, 3, seed)
-    run = flow(network, CLOUD, CLOUD_LABELS, loss, train=train, until=8.0)
+    run = gradient_flow(network, CLOUD, CLOUD_LABELS, loss, train=train, until=8.0)
     descent = gradient_descent(
         network, CLOUD, CLOUD_LABELS, loss, step=2e-3, steps=4000, train_a=train == "both"
     ).network
     # Descent hops across a boundary that holds a unit: an error of some steps times the forces.
-    np.testing.assert_allclose(run.network().w, descent.w, atol=1e-2)
-    np.testing.assert_allclose(run.network().a, descent.a, atol=1e-2)
+    np.testing.assert_allclose(run.network_at().w, descent.w, atol=1e-2)
+    np.testing.assert_allclose(run.network_at().a, descent.a, atol=1e-2)
     losses = loss.value(run.outputs(), CLOUD_LABELS).mean(axis=1)
     assert (np.diff(losses) < 1e-9).all()
 
 
 @pytest.mark.parametrize("loss", [SQUARE, LOGISTIC, EXPONENTIAL], ids=lambda loss: loss.name)
 def test_balance_is_conserved_from_any_start(loss):
-    run = flow(unbalanced(6, 3, seed=1), CLOUD, CLOUD_LABELS, loss, until=6.0)
+    run = gradient_flow(unbalanced(6, 3, seed=1), CLOUD, CLOUD_LABELS, loss, until=6.0)
     gaps = np.exp(2 * run.log_norms) - np.exp(2 * run.log_outputs)
     np.testing.assert_allclose(gaps, np.broadcast_to(gaps[0], gaps.shape), atol=1e-8)
     assert len(run.events) > 3
@@ -91,7 +85,7 @@ def test_neurons_that_die_and_turn_follow_the_flow_on_one_input(label):
     exact = neuron_flow(h, a, times, label=label)
     assert np.isfinite(exact.deaths).any() or np.isfinite(exact.turns).any()
     network = TwoLayer(h[:, None], a)
-    run = flow(network, np.ones((1, 1)), np.array([float(label)]), LOGISTIC, until=12.0)
+    run = gradient_flow(network, np.ones((1, 1)), np.array([float(label)]), LOGISTIC, until=12.0)
     weights = run.at(times)
     np.testing.assert_allclose(
         np.exp(weights.log_norms) * weights.directions[..., 0], np.where(h > 0, exact.h, h), atol=1e-8
@@ -106,7 +100,9 @@ def test_the_early_phase_of_unbalanced_starts_is_exact(train, power):
     forces = CLOUD_LABELS / (2 * len(CLOUD_LABELS))
     times = np.linspace(0.0, 4.0, 9)[1:]
     log_scale = -power * np.log(10)
-    run = flow(network, CLOUD, CLOUD_LABELS, LOGISTIC, log_scale, train, until=5.0)
+    run = gradient_flow(
+        scaled(network, log_scale, train), CLOUD, CLOUD_LABELS, LOGISTIC, train=train, until=5.0
+    )
 
     def field(_t, state):
         w, a = state[:18].reshape(6, 3), state[18:]
@@ -126,7 +122,8 @@ def test_the_scale_of_a_tiny_start_only_shifts_time(train):
     network = unbalanced(6, 3, seed=4, scale=1.0)
     ends = []
     for power in (6, 100, 1000):
-        run = flow(network, CLOUD, CLOUD_LABELS, LOGISTIC, -power * np.log(10), train, until=8 * power + 50)
+        start = scaled(network, -power * np.log(10), train)
+        run = gradient_flow(start, CLOUD, CLOUD_LABELS, LOGISTIC, train=train, until=8 * power + 50)
         passed = np.abs(run.outputs()).max(axis=1) > 1e-3
         # The time until outputs are noticed grows with the scale; afterwards all runs are alike.
         ends.append(run.outputs([run.times[np.argmax(passed)] + 10.0])[0])
@@ -136,13 +133,13 @@ def test_the_scale_of_a_tiny_start_only_shifts_time(train):
 
 def test_a_linear_unit_through_zero_is_the_exact_solution():
     # One leaky unit of slope 1 is a linear model: w' = a (y - a w), through w = 0 without a trace.
-    run = gradient_flow([[1.0]], [0.0], [1], [[1.0]], [-1.0], SQUARE, train="first", slope=1.0, until=3.0)
+    run = gradient_flow(UNIT, [[1.0]], [-1.0], SQUARE, train="first", slope=1.0, until=3.0)
     times = np.linspace(0, 3, 13)
     np.testing.assert_allclose(run.outputs(times)[:, 0], -1 + 2 * np.exp(-times), atol=1e-9)
 
 
 def test_a_relu_unit_dies_at_zero_and_stays():
-    run = gradient_flow([[1.0]], [0.0], [1], [[1.0]], [-1.0], SQUARE, train="first", until=3.0)
+    run = gradient_flow(UNIT, [[1.0]], [-1.0], SQUARE, train="first", until=3.0)
     times = np.linspace(0, 3, 13)
     np.testing.assert_allclose(run.outputs(times)[:, 0], np.maximum(-1 + 2 * np.exp(-times), 0), atol=1e-9)
     assert np.isneginf(run.log_norms[-1, 0]) and run.events[0].time == pytest.approx(np.log(2), rel=1e-9)
@@ -157,22 +154,22 @@ def test_data_of_many_dimensions_are_reduced_to_their_span(train, balanced):
     if balanced:
         network = TwoLayer(network.w, np.sign(network.a) * np.linalg.norm(network.w, axis=1))
     assert Span(inputs, network.w).inputs.shape == (6, 4)
-    run = flow(network, inputs, CLOUD_LABELS, SQUARE, train=train, until=4.0)
+    run = gradient_flow(network, inputs, CLOUD_LABELS, SQUARE, train=train, until=4.0)
 
     descent = gradient_descent(
         network, inputs, CLOUD_LABELS, SQUARE, step=1e-3, steps=4000, train_a=train == "both"
     ).network
-    np.testing.assert_allclose(run.network().w, descent.w, atol=5e-3)
-    np.testing.assert_allclose(run.network().a, descent.a, atol=5e-3)
+    np.testing.assert_allclose(run.network_at().w, descent.w, atol=5e-3)
+    np.testing.assert_allclose(run.network_at().a, descent.a, atol=5e-3)
     # What is orthogonal to the data does not move at all.
     across = basis[3:]
-    np.testing.assert_allclose(run.network().w @ across.T, network.w @ across.T, atol=1e-12)
+    np.testing.assert_allclose(run.network_at().w @ across.T, network.w @ across.T, atol=1e-12)
 
 
 @pytest.mark.parametrize("log_until", [5.0, 50.0, 1e4, 1e8])
 def test_a_balanced_neuron_at_late_times_is_the_exponential_integral(log_until):
     # q' = 2 q exp(-q), so that 2 t = Ei(q) - Ei(q_0); beyond 700 by the asymptotic series of Ei.
-    run = gradient_flow([[1.0]], [0.0], [1], [[1.0]], [1.0], EXPONENTIAL, log_until=log_until)
+    run = gradient_flow(UNIT, [[1.0]], [1.0], EXPONENTIAL, log_until=log_until)
     q = run.outputs()[-1, 0]
     assert run.stopped == f"log time reached {log_until:.6g}" and run.log_times[-1] == pytest.approx(
         log_until
@@ -189,7 +186,7 @@ def test_the_symmetric_pair_follows_its_closed_form_into_late_times(loss, log_un
     x, v = np.array([[0.8, 0.6], [-0.8, -0.6]]), 0.8
     w = np.repeat([[0.1, 0.05], [-0.1, -0.05]], 3, axis=0)
     network = TwoLayer(w, v * np.repeat([1.0, -1.0], 3), 0.35)
-    run = flow(network, x, np.array([1.0, -1.0]), loss, train="first", log_until=log_until)
+    run = gradient_flow(network, x, np.array([1.0, -1.0]), loss, train="first", log_until=log_until)
     speed = 2.0 if loss is TWICE_LOGISTIC else 1.0
     exact = symmetric_pair_margin(speed * np.exp(log_until), network(x)[0], slope=0.35, k=3, v=v, norm=1.0)
     np.testing.assert_allclose(run.outputs()[-1] * [1, -1], exact, rtol=1e-8)
@@ -201,18 +198,18 @@ def test_late_times_agree_with_the_flow_of_mean_neurons():
         [rng.standard_normal((5, 2)) * 0.3 + [1, 1], rng.standard_normal((5, 2)) * 0.3 - [1, 1]]
     )
     y = np.repeat([1.0, -1.0], 5)
-    offsets = two_sided_network(3, 2, 0.01, rng=rng, v=0.5, slope=0.3)
+    offsets = Start.two_sided(3, 2, np.log(0.01), rng=rng, v=0.5).network()
     network = TwoLayer(np.repeat([[0.5, 0.5], [-0.5, -0.5]], 3, axis=0) + offsets.w, offsets.a, 0.3)
     mean = agreement_flow(network, x, y, times=np.array([0.0, 1e3]), rtol=1e-10, atol=1e-12)
-    run = flow(network, x, y, LOGISTIC, train="first", log_until=mean.log_time[-1])
-    np.testing.assert_allclose(run.network().w, mean.w[-1], rtol=1e-6)
+    run = gradient_flow(network, x, y, LOGISTIC, train="first", log_until=mean.log_time[-1])
+    np.testing.assert_allclose(run.network_at().w, mean.w[-1], rtol=1e-6)
 
 
 def test_a_late_run_meets_the_plain_one_and_is_dense():
     network = unbalanced(4, 3, seed=2)
     x, y = CLOUD[:2], CLOUD_LABELS[:2]
-    late = flow(network, x, y, LOGISTIC, log_until=8.0)
-    plain = flow(network, x, y, LOGISTIC, until=np.exp(8.0))
+    late = gradient_flow(network, x, y, LOGISTIC, log_until=8.0)
+    plain = gradient_flow(network, x, y, LOGISTIC, until=np.exp(8.0))
     assert plain.stopped.startswith("time reached") and late.stopped == "log time reached 8"
     times = np.exp(np.linspace(-2, 8, 21))[:-1]
     np.testing.assert_allclose(late.outputs(times), plain.outputs(times), atol=1e-7)
@@ -223,7 +220,7 @@ def test_hinge_data_are_held_at_their_margin():
     # Two data of one class, close to each other: the first to reach its margin is pushed over by the other.
     x, y = np.array([[1.0, 0.0], [-0.9, 0.5]]), np.array([1.0, 1.0])
     network = TwoLayer(np.array([[0.5, 0.1]]), np.array([1.0]), slope=1.0)
-    run = flow(network, x, y, HINGE, train="first", until=200.0)
+    run = gradient_flow(network, x, y, HINGE, train="first", until=200.0)
     margins = run.outputs(np.linspace(0, run.times[-1], 200)) * y
     held = np.abs(margins - 1) < 1e-9
     # A linear model: with both margins short, the second wins; then the first recovers, the second held.
@@ -240,8 +237,8 @@ def test_hinge_data_are_held_at_their_margin():
 
 def test_permuting_neurons_and_data_changes_nothing():
     network, order = unbalanced(5, 3, seed=6), np.array([3, 1, 4, 0, 2])
-    one = flow(network, CLOUD, CLOUD_LABELS, LOGISTIC, until=5.0)
-    other = flow(
+    one = gradient_flow(network, CLOUD, CLOUD_LABELS, LOGISTIC, until=5.0)
+    other = gradient_flow(
         TwoLayer(network.w[order], network.a[order]), CLOUD[::-1], CLOUD_LABELS[::-1], LOGISTIC, until=5.0
     )
     np.testing.assert_allclose(other.log_norms[-1], one.log_norms[-1][order], atol=1e-7)
@@ -250,12 +247,12 @@ def test_permuting_neurons_and_data_changes_nothing():
 
 def test_every_way_to_stop_is_named():
     network, options = unbalanced(4, 3, seed=2), {"until": 5.0}
-    few = flow(network, CLOUD, CLOUD_LABELS, SQUARE, max_steps=3, **options)
+    few = gradient_flow(network, CLOUD, CLOUD_LABELS, SQUARE, max_steps=3, **options)
     assert few.stopped.startswith("3 steps were taken") and len(few.times) == 4
-    low = flow(network, CLOUD, CLOUD_LABELS, SQUARE, loss_below=0.45, **options)
+    low = gradient_flow(network, CLOUD, CLOUD_LABELS, SQUARE, loss_below=0.45, **options)
     assert low.stopped == "the loss reached 0.45"
-    assert flow(network, CLOUD, CLOUD_LABELS, SQUARE, **options).stopped == "time reached 5"
-    late = flow(network, CLOUD[:2], CLOUD_LABELS[:2], LOGISTIC, log_until=1e3, loss_below=1e-30)
+    assert gradient_flow(network, CLOUD, CLOUD_LABELS, SQUARE, **options).stopped == "time reached 5"
+    late = gradient_flow(network, CLOUD[:2], CLOUD_LABELS[:2], LOGISTIC, log_until=1e3, loss_below=1e-30)
     assert late.stopped == "the loss reached 1e-30" and 60 < late.log_times[-1] < 80
 
 
@@ -266,27 +263,41 @@ def test_every_way_to_stop_is_named():
         ({"log_until": 3.0}, "log_until"),
         ({"until": None, "log_until": 3.0}, "log_until needs a loss with an exponential tail"),
         ({"train": "second"}, "train is 'second'"),
-        ({"log_outputs": [0.0, 1.0]}, "log_outputs is"),
-        ({"log_outputs": [400.0]}, "log_outputs exceeds log_norms"),
+        ({"start": Start([[1.0, 0.0]], [0.0], [1], [400.0])}, "log_outputs exceeds log_norms"),
+        ({"start": TwoLayer([[0.0, 0.0]], [1.0])}, "start has w = 0 in neuron 0"),
+        ({"start": TwoLayer([[[1.0, 0.0]]], [[1.0]])}, "start has directions of shape"),
+        ({"start": TwoLayer([[1.0, 0.0]], [1.0]), "slope": 0.5}, "slope is 0.5, allowed: none"),
+        ({"start": [[1.0, 0.0]]}, "allowed: a Start or a TwoLayer"),
+        ({"inputs": [[0.0, 0.0]]}, "zero vector"),
+        ({"inputs": [[1.0, 0.0, 0.0]]}, "inputs"),
+        ({"labels": [1.0, 2.0]}, "labels has shape"),
+        ({"labels": [np.nan]}, "labels holds nan"),
+        ({"weights": [0.0]}, "weights holds 0"),
+        ({"weights": [1.0, 1.0]}, "weights has shape"),
+        ({"until": -1.0}, "until holds -1.0"),
+        ({"rtol": 2.0}, "rtol holds 2.0"),
+        ({"slope": -0.1}, "slope holds -0.1"),
+        ({"reduction": "max"}, "reduction is 'max'"),
         ({"loss": LOGISTIC}, "labels holds 2.0"),
         ({"max_steps": 0}, "max_steps is 0"),
     ],
 )
 def test_bad_input_is_named(change, message):
-    good = {"loss": SQUARE, "until": 1.0}
+    start = Start([[1.0, 0.0]], [0.0], [1])
+    good = {"start": start, "inputs": [[1.0, 0.0]], "labels": [2.0], "loss": SQUARE, "until": 1.0}
     with pytest.raises(ValueError, match=message):
-        gradient_flow([[1.0, 0.0]], [0.0], [1], [[1.0, 0.0]], [2.0], **{**good, **change})
+        gradient_flow(**{**good, **change})
 
 
 def test_a_held_unit_whose_output_changes_its_sign_has_two_ways_on():
     """Both sides then push away from the boundary: the flow goes below it, the mirrored one goes above."""
     network = unbalanced(5, 3, seed=2)
-    run = flow(network, CLOUD, CLOUD_LABELS, HINGE, until=0.7)
+    run = gradient_flow(network, CLOUD, CLOUD_LABELS, HINGE, until=0.7)
     turned = run.signs[:, 0] != run.signs[0, 0]
     at_zero = np.abs(run.directions[:, 0] @ CLOUD[2]) < 1e-9
     assert turned.any() and at_zero[~turned].any() and not at_zero[-1]
     assert run.directions[-1, 0] @ CLOUD[2] < 0
     ahead = network.w.copy()
     ahead[0] += 2e-2 * CLOUD[2]  # never held: it is above the boundary when its output turns
-    above = flow(TwoLayer(ahead, network.a), CLOUD, CLOUD_LABELS, HINGE, until=0.7)
+    above = gradient_flow(TwoLayer(ahead, network.a), CLOUD, CLOUD_LABELS, HINGE, until=0.7)
     assert above.directions[-1, 0] @ CLOUD[2] > 0

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from lib.flow import gradient_flow
 from lib.flow.alignment import alignment_phase
-from lib.flow.lines import Lines
+from lib.flow.boundaries import Lines
+from lib.models.two_layer import Start
 from lib.training.losses import EXPONENTIAL, LOGISTIC, SQUARE
 
 
@@ -17,6 +18,10 @@ def problem(seed, n=5, m=4, d=2):
     x, v, s = rng.standard_normal((n, d)), rng.standard_normal((m, d)), rng.choice([-1.0, 1.0], m)
     x[1], x[2] = -2 * x[0], 0.5 * x[0]
     return v / np.linalg.norm(v, axis=1)[:, None], s, x, rng.choice([-1.0, 1.0], n)
+
+
+def start_of(v, s, train):
+    return Start(v, np.full(4, -1.0), s, np.full(4, -1.0 if train == "both" else 0.0))
 
 
 @given(st.integers(0, 10**6), st.sampled_from([0.0, 0.3, 1.0]))
@@ -77,7 +82,7 @@ def test_two_labels_of_one_datum_are_twice_their_mean(train, slope):
         labels = np.append(y[1:], y[1:])
         ends = [
             gradient_flow(
-                v, np.full(4, -1.0), s, x, labels + change, SQUARE, until=3.0, train=train, slope=slope
+                start_of(v, s, train), x, labels + change, SQUARE, until=3.0, train=train, slope=slope
             ).directions[-1]
             for change in (0.0, np.append(spread, -spread))
         ]
@@ -90,9 +95,9 @@ def test_flows_with_opposite_data_are_the_limit_of_small_steps(train, slope):
     for seed in (1, 4):
         v, s, x, y = problem(seed)
         run = gradient_flow(
-            v, np.full(4, -1.0), s, x, y, LOGISTIC, until=4.0, train=train, slope=slope, reduction="sum"
+            start_of(v, s, train), x, y, LOGISTIC, until=4.0, train=train, slope=slope, reduction="sum"
         )
-        end, outputs, distances = run.network(), run.outputs([4.0])[0], []
+        end, outputs, distances = run.network_at(), run.outputs([4.0])[0], []
         np.testing.assert_allclose(end(x), outputs, atol=1e-12)
         for count in (2000, 8000):
             w, a = v * np.exp(-1.0), s * (np.exp(-1.0) if train == "both" else 1.0)
@@ -109,8 +114,9 @@ def test_two_opposite_data_that_push_one_way_do_not_hold_a_unit():
     """Below zero the second pushes it up, above zero the first: it passes, as no share in between rests."""
     inputs, labels = np.array([[1.0, 0.0], [-2.0, 0.0]]), np.array([1.0, -1.0])
     run = gradient_flow(
-        [[-0.6, 0.8]], [-1.0], [1], inputs, labels, LOGISTIC, train="first", until=20.0, reduction="sum"
-    )
+        Start([[-0.6, 0.8]], [-1.0], [1], [0.0]), inputs, labels, LOGISTIC,
+        train="first", until=20.0, reduction="sum",
+    )  # fmt: skip
     events = [(event.datum, event.entering) for event in run.events]
     assert sorted(events) == [(0, True), (1, False)] and run.outputs([20.0])[0, 0] > 1
 
@@ -118,11 +124,8 @@ def test_two_opposite_data_that_push_one_way_do_not_hold_a_unit():
 def test_units_that_leave_the_origin_go_on_in_few_steps():
     """Two units wait at zero until the forces turn; their tolerance is that of before."""
     data = np.array([[-0.528], [1.056], [-0.398], [-0.791], [-2.248]]), np.array([1.0, 1.0, 1.0, -1.0, -1.0])
-    run = gradient_flow(
-        np.sign([[1], [1], [1], [-1], [-1], [1], [-1], [-1]]), np.full(8, -1.0),
-        [-1, -1, 1, -1, -1, -1, -1, 1], *data, EXPONENTIAL,
-        log_outputs=[0.0, 1.15, 0.19, 0.58, -2.1, -0.11, 1.02, 0.89], train="first",
-        reduction="sum", until=2.4,
-    )  # fmt: skip
+    directions, signs = [[1], [1], [1], [-1], [-1], [1], [-1], [-1]], [-1, -1, 1, -1, -1, -1, -1, 1]
+    start = Start(directions, np.full(8, -1.0), signs, [0.0, 1.15, 0.19, 0.58, -2.1, -0.11, 1.02, 0.89])
+    run = gradient_flow(start, *data, EXPONENTIAL, train="first", reduction="sum", until=2.4)
     assert run.stopped == "time reached 2.4" and len(run.times) < 1000
     assert any(event.entering and event.neuron == 0 for event in run.events)

@@ -5,8 +5,7 @@ import pytest
 
 from lib.flow.neuron import angle_flow, neuron_flow
 from lib.models.two_layer import TwoLayer
-from lib.theory.hyperbolic_neuron import death_time, equivalent_neuron, escape_time, time_to_logit
-from lib.theory.learning_curves import logit
+from lib.theory.one_neuron import equivalent_neuron, logit, time_to_logit
 from lib.training.descent import gradient_descent
 from lib.training.losses import LOGISTIC
 
@@ -46,12 +45,12 @@ def test_label_mirrors_the_output_weight():
 
 def test_events_match_the_series():
     dead = neuron_flow(1.0, -1.1, TIMES)
-    assert dead.deaths[0] == pytest.approx(death_time(1.0, -1.1), rel=1e-11)
+    assert dead.deaths[0] == pytest.approx(time_to_logit(0.0, 1.0, -1.1), rel=1e-11)
     after = dead.times > dead.deaths[0]
     assert (dead.h[after] == 0).all() and np.ptp(dead.a[after]) == 0
     assert dead.a[-1, 0] == pytest.approx(-np.sqrt(0.21), rel=1e-11)
     escaped = neuron_flow(1.0, -0.9, TIMES)
-    assert escaped.turns[0] == pytest.approx(escape_time(1.0, -0.9), rel=1e-11)
+    assert escaped.turns[0] == pytest.approx(time_to_logit(0.0, 1.0, -0.9), rel=1e-11)
     assert np.allclose(time_to_logit(escaped.logit, 1.0, -0.9), TIMES, rtol=1e-9, atol=1e-9)
 
 

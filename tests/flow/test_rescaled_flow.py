@@ -5,7 +5,7 @@ from lib.data.synthetic import antipodal_gaussians
 from lib.flow.agreement import LEFT, agreement_flow
 from lib.flow.rescaled import AGREED, REACHED, rescaled_flow
 from lib.geometry.patterns import agreement, cluster_radius
-from lib.models.two_layer import TwoLayer, two_sided_network
+from lib.models.two_layer import Start, TwoLayer
 from lib.theory.clustering import symmetric_pair_margin
 from lib.training.descent import gradient_descent
 from lib.training.losses import LOGISTIC
@@ -16,7 +16,7 @@ def data(seed=3):
 
 
 def start(k=3, scale=1e-2, slope=0.3, seed=0):
-    return two_sided_network(k, 2, scale, rng=np.random.default_rng(seed), v=0.5, slope=slope)
+    return Start.two_sided(k, 2, np.log(scale), rng=np.random.default_rng(seed), v=0.5).network(slope)
 
 
 def test_the_symmetric_pair_follows_its_closed_form_in_plain_time():

@@ -6,7 +6,7 @@ import torch
 
 from lib.models.features import decompose, tangent_features
 from lib.models.mlps import draw_mlps
-from lib.theory.duality import FeatureProblem, dual_fixed_point
+from lib.theory.dual import FeatureProblem, dual_fixed_point
 from lib.training.ensembles import train
 from lib.training.objectives import cross_entropy
 from lib.training.optimisers import Sgd

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from lib.models.two_layer import TwoLayer, balanced_network, two_sided_network
+from lib.models.two_layer import Start, TwoLayer
 
 ENTRIES = st.floats(-3, 3)
 SLOPES = st.sampled_from([0.0, 0.3, 1.0])
@@ -122,17 +122,82 @@ def test_output_slopes_of_another_length_are_refused(slopes):
 
 
 @given(st.integers(-300, 300), st.integers(1, 5), st.integers(1, 5))
-def test_balanced_networks_are_balanced_at_every_scale(exponent, m, d):
-    scale = 10.0**exponent
-    network = balanced_network(m, d, scale, rng=np.random.default_rng(0))
-    # Two roundings of each weight and of the norm: a few units in the last place.
-    norms = np.linalg.norm(network.w / scale, axis=1)
-    np.testing.assert_allclose(abs(network.a) / scale, norms, rtol=1e-14)
+def test_gaussian_starts_are_balanced_at_every_scale(exponent, m, d):
+    start = Start.gaussian(m, d, exponent * np.log(10), rng=np.random.default_rng(0))
+    np.testing.assert_array_equal(start.log_norms, start.log_outputs)
+    network, scale = start.network(0.2), 10.0**exponent
+    # The exponential of a logarithm of size 700 keeps 13 digits.
+    np.testing.assert_allclose(network.w / scale, gaussian(m, d), rtol=1e-12)
+    np.testing.assert_allclose(abs(network.a) / scale, np.linalg.norm(gaussian(m, d), axis=1), rtol=1e-12)
+    assert network.slope == 0.2
 
 
-def test_networks_of_one_seed_differ_by_their_scale_only():
-    one, other = (two_sided_network(3, 2, scale, rng=np.random.default_rng(1)) for scale in (1.0, 0.5))
-    np.testing.assert_array_equal(one.w * 0.5, other.w)
-    np.testing.assert_array_equal(one.a, other.a)
-    assert one.a.tolist() == [1, 1, 1, -1, -1, -1]
-    assert not balanced_network(2, 2, 0, rng=np.random.default_rng(0)).a.any()
+def gaussian(m, d):
+    return np.random.default_rng(0).standard_normal((m, d))
+
+
+def test_two_sided_starts_are_gaussians_below_fixed_outputs():
+    start = Start.two_sided(3, 2, np.log(0.5), rng=np.random.default_rng(0), v=0.25)
+    network = start.network()
+    np.testing.assert_allclose(network.w, 0.5 * gaussian(6, 2), rtol=1e-14)
+    np.testing.assert_allclose(network.a, [0.25, 0.25, 0.25, -0.25, -0.25, -0.25], rtol=1e-15)
+
+
+@given(st.integers(-150, 150), st.integers(-150, 150), st.integers(0, 9))
+def test_a_start_of_a_network_is_the_network(inner, outer, seed):
+    rng = np.random.default_rng(seed)
+    network = TwoLayer(
+        10.0**inner * rng.standard_normal((2, 4, 3)), 10.0**outer * rng.standard_normal((2, 4))
+    )
+    again = Start.of(network).network()
+    np.testing.assert_allclose(again.w, network.w, rtol=1e-12)
+    np.testing.assert_allclose(again.a, network.a, rtol=1e-12)
+
+
+def test_rounding_does_not_unbalance_a_network_and_one_neuron_of_two_may_be_balanced():
+    for seed in range(50):
+        network = Start.gaussian(20, 30, -seed, rng=np.random.default_rng(seed)).network()
+        start = Start.of(network)
+        np.testing.assert_array_equal(start.log_norms, start.log_outputs)
+    half = Start.of(TwoLayer([[3.0, 4.0], [3.0, 4.0]], [-5.0, 5.0 * (1 + 1e-13)]))
+    assert (half.log_norms == half.log_outputs).tolist() == [True, False]
+    assert half.signs.tolist() == [-1.0, 1.0]
+
+
+def test_absent_weights_have_log_norm_minus_infinity():
+    network = TwoLayer([[0.0, 0.0], [3.0, 4.0]], [0.0, 0.0])
+    start = Start.of(network)
+    assert np.isneginf(start.log_norms).tolist() == [True, False] and np.isneginf(start.log_outputs).all()
+    np.testing.assert_allclose(start.network().w, network.w, rtol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"directions": [[2.0, 0.0]]}, "directions holds a vector of length 2"),
+        ({"directions": [[0.0, 0.0]]}, "directions holds a vector of length 0"),
+        ({"directions": [1.0, 0.0]}, "directions has shape"),
+        ({"log_norms": [0.0, 1.0]}, "log_norms has shape"),
+        ({"log_norms": [np.inf]}, "log_norms holds inf"),
+        ({"signs": [0.5]}, "signs holds 0.5"),
+        ({"signs": [1, 1]}, "signs has shape"),
+        ({"log_outputs": [np.nan]}, "log_outputs holds nan"),
+    ],
+)
+def test_bad_starts_are_named(change, message):
+    good = {"directions": [[1.0, 0.0]], "log_norms": [0.0], "signs": [1]}
+    with pytest.raises(ValueError, match=message):
+        Start(**{**good, **change})
+
+
+def test_bad_draws_and_weights_too_large_for_floats_are_named():
+    rng = np.random.default_rng(0)
+    for call, message in (
+        (lambda: Start.gaussian(0, 2, 0.0, rng=rng), "m is 0"),
+        (lambda: Start.gaussian(2, 2, -np.inf, rng=rng), "log_scale holds -inf"),
+        (lambda: Start.two_sided(2, 2, 0.0, rng=rng, v=-1.0), "v holds -1"),
+        (lambda: Start.gaussian(2, 2, 0.0, rng=3), "rng is 3"),
+        (lambda: Start([[1.0]], [800.0], [1]).network(), "w holds inf"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()

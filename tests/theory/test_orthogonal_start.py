@@ -8,94 +8,17 @@ from hypothesis import strategies as st
 
 from lib.data.synthetic import orthonormal_inputs
 from lib.flow.alignment import alignment_phase
-from lib.models.two_layer import TwoLayer
+from lib.models.two_layer import Start, TwoLayer
 from lib.theory import orthogonal_data as data
 from lib.theory import start_probabilities as starts
 from lib.theory.greedy import greedy_limit
-from lib.theory.orthogonal_alignment import orthogonal_alignment
 from lib.theory.plateaus import largest_epsilon, two_plateaus
 
 LABELS = np.array([1.2, 1.1, -0.8, -0.75])
 
 
-def start(seed, m=60, n=6, d=8):
-    rng = np.random.default_rng(seed)
-    inputs = orthonormal_inputs(n, d, rng=rng) * rng.uniform(0.5, 2, n)[:, None]
-    directions = rng.standard_normal((m, d))
-    directions /= np.linalg.norm(directions, axis=1)[:, None]
-    return directions, rng.choice([-1.0, 1.0], m), inputs, rng.standard_normal(n)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_alignment_agrees_with_the_event_driven_phase(seed):
-    directions, signs, inputs, forces = start(seed)
-    phase = orthogonal_alignment(directions, signs, inputs, forces)
-    other = alignment_phase(directions, signs, inputs, forces)
-    times = np.full(phase.times.shape, np.inf)
-    for event in other.events:
-        times[event.neuron, event.datum] = event.time
-    rates, offsets = other.asymptotics
-    # Both are exact; the tolerance is some hundred roundings of numbers of order 1 to 10.
-    np.testing.assert_allclose(phase.times, times, rtol=1e-12)
-    np.testing.assert_allclose(phase.rates, rates, rtol=1e-13)
-    np.testing.assert_allclose(phase.offsets, offsets, rtol=1e-12, atol=1e-13)
-    assert (phase.active == other.patterns).all()
-    late = np.array([phase.last.max() + 0.5])
-    final = np.where(phase.active, signs[:, None] * forces, 0) @ inputs
-    alive = phase.rates > 0
-    final = final[alive] / np.linalg.norm(final[alive], axis=1)[:, None]
-    apart = ((other.at(late)[0][0, alive] - final) ** 2).sum(axis=1) / 2
-    np.testing.assert_allclose(np.exp(phase.log_misalignment(late)[0, alive]), apart, rtol=1e-10, atol=1e-14)
-
-
-def test_alignment_against_mpmath_with_many_losses():
-    """The time is the integral of ``1/|w|`` over the path length S, by quadrature at 40 digits."""
-    directions, signs, inputs, forces = start(7, m=6)
-    phase = orthogonal_alignment(directions, signs, inputs, forces)
-    norms = np.linalg.norm(inputs, axis=1)
-    with mpmath.workdps(40):
-        for j in range(len(signs)):
-            place = [mpmath.fsum(map(mpmath.mpf, directions[j] * inputs[k])) / norms[k] for k in range(6)]
-            push = [
-                mpmath.mpf(signs[j] * forces[k] * norms[k]) if place[k] > 0 else mpmath.mpf(0)
-                for k in range(6)
-            ]
-            rest = 1 - mpmath.fsum(u**2 for u in place)
-            ends = {k: -place[k] / push[k] for k in range(6) if push[k] < 0}
-
-            def speed(s, place=place, push=push, rest=rest, ends=ends):
-                coordinates = (0 if k in ends and s >= ends[k] else place[k] + push[k] * s for k in range(6))
-                return 1 / mpmath.sqrt(rest + mpmath.fsum(u**2 for u in coordinates))
-
-            knots = [mpmath.mpf(0), *sorted(ends.values())]
-            for k, end in ends.items():
-                time = mpmath.quad(speed, [knot for knot in knots if knot <= end])
-                # Float inputs: their dot products carry 1e-16.
-                assert abs(phase.times[j, k] / time - 1) < 1e-12
-
-
-def test_misalignment_below_the_smallest_float():
-    phase = orthogonal_alignment([[0.6, 0.8], [1.0, 0.0], [0.0, 1.0]], [1, 1, -1], np.eye(2), [1.0, 0.5])
-    logs = phase.log_misalignment([0.0, 1e4])
-    rate = np.hypot(1.0, 0.5)
-    cosine = (0.6 + 0.4) / rate
-    assert logs[0, 0] == pytest.approx(np.log(1 - cosine), rel=1e-13)
-    # c/|w| = tanh(rate t + artanh c0), so 1 - cos tends to 2 exp(-2 (rate t + artanh c0)).
-    assert logs[1, 0] == pytest.approx(np.log(2) - 2 * (1e4 * rate + np.arctanh(cosine)), rel=1e-14)
-    assert logs[1, 1] == -np.inf and phase.offsets[1] == 0
-    # Exactly opposite to its force: it shrinks for ever and loses nothing.
-    assert phase.rates[2] == -0.5 and logs[1, 2] == np.log(2) and np.isinf(phase.times[2]).all()
-    with pytest.raises(ValueError, match="times holds -1"):
-        phase.log_misalignment([-1.0])
-
-
-def test_misalignment_is_unknown_before_the_last_loss():
-    phase = orthogonal_alignment([[0.6, 0.8]], [1], np.eye(2), [1.0, -1.0])
-    assert np.isnan(phase.log_misalignment([phase.last[0] * 0.99])).all()
-
-
 def test_gap_times_invert_the_logistic_functions():
-    theory = two_plateaus([[0.6, 0.8], [1.0, 0.0]], [-9.0, -9.0], [-1, 1], np.eye(2), [2.0, -1.0])
+    theory = two_plateaus(Start([[0.6, 0.8], [1.0, 0.0]], [-9.0, -9.0], [-1, 1]), np.eye(2), [2.0, -1.0])
     logs = np.array([-3.0, -0.5, -1e-3])
     times = theory.log_gap_times(logs)
     np.testing.assert_allclose(
@@ -142,8 +65,6 @@ def test_extreme_arguments_give_limits_without_warnings():
     assert largest_epsilon([1e200, -0.9e200]) == pytest.approx(
         largest_epsilon([1e-200, -0.9e-200]), rel=1e-14
     )
-    theory = two_plateaus(np.eye(2), [-1e5, -1e5], [1, -1], np.eye(2), [1e200, -1e-200])
-    assert theory.loss(0.0) == np.inf and theory.log_loss(0.0) == pytest.approx(400 * np.log(10) - np.log(4))
 
 
 def test_coverage_of_wide_starts():
@@ -171,9 +92,9 @@ def test_coverage_of_many_starts_takes_blocks(monkeypatch):
 def test_a_neuron_on_a_boundary_is_inactive_up_to_rounding():
     inputs = orthonormal_inputs(4, 4, rng=np.random.default_rng(1))
     on_first = np.vstack([inputs[0], (inputs[0] + inputs[1]) / np.sqrt(2)])
-    phase = orthogonal_alignment(on_first, [1, 1], inputs, [1.0, 2.0, -1.0, 1.0])
-    assert phase.active.tolist() == [[True, False, False, False], [True, True, False, False]]
-    assert np.isinf(phase.times).all()
+    phase = alignment_phase(on_first, [1, 1], inputs, [1.0, 2.0, -1.0, 1.0])
+    assert phase.patterns.tolist() == [[True, False, False, False], [True, True, False, False]]
+    assert not phase.events.size
     assert greedy_limit(on_first[:1], [1], inputs, [1.0, 2.0, -1.0, 1.0]).groups == ((0,),)
 
 
@@ -184,7 +105,7 @@ def test_half_times_and_limit_at_30_digits():
     )
     signs, norms = np.array([1.0, 1.0, -1.0, -1.0]), np.linalg.norm(g, axis=1)
     log_scale = -1000 * np.log(10)
-    theory = two_plateaus(g / norms[:, None], np.log(norms) + log_scale, signs, np.eye(4), LABELS)
+    theory = two_plateaus(Start(g / norms[:, None], np.log(norms) + log_scale, signs), np.eye(4), LABELS)
     with mpmath.workdps(30):
         for sign, half, rows in (
             (1, theory.half_times.positive, (0, 1)),

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
-from lib.models.two_layer import TwoLayer, balanced_network
+from lib.models.two_layer import Start, TwoLayer
 from lib.training.descent import Diverged, gradient_descent
 from lib.training.losses import EXPONENTIAL, HINGE, LOGISTIC, SQUARE, TWICE_LOGISTIC
 
@@ -23,7 +23,9 @@ EVERY_LOSS = pytest.mark.parametrize("loss", TORCH, ids=lambda loss: loss.name)
 
 def problem(seed=0, n=7, d=3, m=5, slope=0.2, scale=1.0, lead=()):
     rng = np.random.default_rng(seed)
-    networks = [balanced_network(m, d, scale, rng=rng, slope=slope) for _ in range(int(np.prod(lead)))]
+    networks = [
+        Start.gaussian(m, d, np.log(scale), rng=rng).network(slope) for _ in range(int(np.prod(lead)))
+    ]
     network = TwoLayer(
         np.reshape([each.w for each in networks], (*lead, m, d)),
         np.reshape([each.a for each in networks], (*lead, m)),

@@ -1,0 +1,174 @@
+"""Early alignment: the constants of data and start, and the bounds that stand on them.
+
+Conventions of min2024: the loss is summed over data, its slope at output zero is ``-y``, the network of width
+m is balanced, and ``w_j(0) = scale * shape_j``; ``w_max`` is the largest norm of a shape, ``x_min`` and
+``x_max`` are the least and the largest norm of an input.  Scales enter by their natural logarithm, so that
+scales below the smallest float can be asked for.  ``z_i = y_i x_i`` are the signed data, of cosines at least
+mu > 0 (Assumption 1), and the drift of a neuron is the sum ``x_a`` of its active signed data.  Inputs are
+(n, d), labels +1 and -1 (n,).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lib.geometry.patterns import cosine, require_orthogonally_separable
+from lib.geometry.programs import separation
+
+
+@dataclass(frozen=True)
+class AlignmentConstants:
+    """The constants of Theorem 1 for one data set and start.
+
+    ``n`` data, least signed cosine ``mu``, ``zeta_1`` of :func:`cap_constant`, ``zeta_2`` of
+    :func:`start_constant` (0 where nothing can be promised), ``kappa`` of :func:`cone_margin`, least and
+    largest norm of the inputs.
+    """
+
+    n: int
+    mu: float
+    zeta_1: float
+    zeta_2: float
+    kappa: float
+    x_min: float
+    x_max: float
+
+    @property
+    def xi(self) -> float:
+        """The largest xi of Lemma 9, which is mu^2 exactly."""
+        return self.mu**2
+
+    @property
+    def zeta(self) -> float:
+        """The smaller of the two; the paper prints the larger."""
+        return min(self.zeta_1, self.zeta_2)
+
+
+def alignment_constants(
+    w: ArrayLike, signs: ArrayLike, inputs: ArrayLike, labels: ArrayLike
+) -> AlignmentConstants:
+    """Return the constants for neurons (m, d) with output signs (m,).
+
+    Raises ``ValueError`` when mu is not positive (Assumption 1), naming the pair of data.
+
+    >>> constants = alignment_constants([[0.0, 1.0]], [1], [[1.0, 0.0], [0.6, 0.8]], [1, 1])
+    >>> round(constants.mu, 12), round(constants.zeta, 12), constants.zeta_2
+    (0.6, 0.8, 1.0)
+    """
+    norms = np.linalg.norm(inputs, axis=1)
+    return AlignmentConstants(
+        n=len(norms),
+        mu=require_orthogonally_separable(inputs, labels),
+        zeta_1=cap_constant(inputs, labels),
+        zeta_2=start_constant(w, signs, inputs, labels),
+        kappa=cone_margin(inputs, labels),
+        x_min=float(norms.min()),
+        x_max=float(norms.max()),
+    )
+
+
+def class_sums(inputs: ArrayLike, labels: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    """Return ``x_+`` and ``x_-``, the sums of the positive and of the negative inputs, (d,) each.
+
+    [min2024, Assumption 2]
+    """
+    x, y = np.asarray(inputs, dtype=float), np.asarray(labels)
+    return x[y > 0].sum(axis=0), x[y < 0].sum(axis=0)
+
+
+def cap_constant(inputs: ArrayLike, labels: ArrayLike) -> float:
+    """Return the least upper bound of the zeta_1 of Lemma 8; at least mu^2 under Assumption 1.
+
+    It is the least squared cosine of any datum, of either class, with ``x_+`` or ``x_-`` (those that are
+    present).  [min2024, Lemma 8; the value is ours]
+    """
+    sums = [total for total in class_sums(inputs, labels) if total.any()]
+    return float(min((cosine(inputs, total) ** 2).min() for total in sums))
+
+
+def start_constant(w: ArrayLike, signs: ArrayLike, inputs: ArrayLike, labels: ArrayLike) -> float:
+    """Return zeta_2: one minus the largest squared positive cosine of a neuron with the sum that repels it.
+
+    ``w`` is (m, d), ``signs`` (m,).  Right to the last digits for neurons close to the sum; 1 if none has a
+    positive cosine.  [min2024, Eq. 26]
+    """
+    plus, minus = class_sums(inputs, labels)
+    s, units = np.asarray(signs), np.asarray(w, dtype=float)
+    units = units / np.linalg.norm(units, axis=1)[:, None]
+    sine2 = [1.0]
+    for total, chosen in ((minus, units[s > 0]), (plus, units[s < 0])):
+        if total.any() and len(chosen):
+            unit = total / np.linalg.norm(total)
+            along = chosen @ unit
+            # sin^2 from the orthogonal part: 1 - cos^2 has no digits left for a neuron near the sum.
+            across = np.linalg.norm(chosen - along[:, None] * unit, axis=1)
+            sine2.append(float(np.where(along > 0, across**2, 1.0).min()))
+    return min(sine2)
+
+
+def cone_margin(inputs: ArrayLike, labels: ArrayLike) -> float:
+    """Return kappa, the largest ``min_i <c, z_i/|z_i|>`` over unit vectors c; 0 if no c makes it positive.
+
+    It is the distance of the origin from the convex hull of the signed directions, and under Assumption 1 at
+    least ``sqrt(mu + (1 - mu)/n) >= sqrt(mu)``.  Values below some 1e-7 are not told from 0.  Ours.
+    """
+    x = np.asarray(inputs, dtype=float)
+    return separation(x / np.linalg.norm(x, axis=1)[:, None], labels).margin
+
+
+def stage_time(active: ArrayLike, constant: ArrayLike, mu: float, x_min: float) -> np.ndarray:
+    """Return the longest time a neuron can stay with ``active`` data before it changes its pattern.
+
+    ``4 / (constant sqrt(mu) n_a X_min)``; ``constant`` is min(zeta, xi).  [min2024, App. C.2]
+    """
+    return 4 / np.multiply(constant, active) / np.sqrt(mu) / x_min
+
+
+def sharp_stage_time(drift: ArrayLike, constant: ArrayLike) -> np.ndarray:
+    """Return the same for small scale, from the exact solution: ``2 artanh sqrt(1 - constant)/|x_a|``.
+
+    ``drift`` is ``|x_a|``.  Attained.  Ours.
+    """
+    # artanh by logarithms, which do not cancel for small constants.
+    return (2 * np.log1p(np.sqrt(1 - np.asarray(constant))) - np.log(constant)) / drift
+
+
+def negligible_window(n: int, m: int, x_max: float, log_scale: ArrayLike) -> np.ndarray:
+    """Return T, the time until which Lemma 3 bounds norms and outputs of m neurons; negative when empty.
+
+    [min2024, Lemma 3]
+    """
+    return -(0.5 * np.log(m) + np.asarray(log_scale)) / (4 * n * x_max)
+
+
+def log_output_bound(m: int, x_max: float, w_max: float, log_scale: ArrayLike) -> np.ndarray:
+    """Return the logarithm of ``2 scale sqrt(m) X_max W_max^2``, the bound on ``|f(x_i)|`` up to T.
+
+    [min2024, Lemma 3]
+    """
+    return np.log(2 * np.sqrt(m) * x_max * w_max**2) + np.asarray(log_scale)
+
+
+def log_direction_error_bound(n: int, m: int, x_max: float, w_max: float, log_scale: ArrayLike) -> np.ndarray:
+    """Return the logarithm of ``4 scale n sqrt(m) X_max^2 W_max^2``, the bound on the error of directions.
+
+    [min2024, Lemma 1]
+    """
+    return log_output_bound(m, x_max, w_max, log_scale) + np.log(2 * n * x_max)
+
+
+def log_largest_scale(constants: AlignmentConstants, m: int, w_max: float) -> float:
+    """Return the logarithm of the largest scale that Theorem 1 allows, with the factor 8 that its use needs.
+
+    Minus infinity for zeta_2 = 0.  [min2024, Eq. 28; the first bound is printed with 4]
+    """
+    c = constants
+    least = min(c.zeta, c.xi)
+    if least == 0:
+        return -np.inf
+    smooth = min(c.mu, least) * np.sqrt(c.mu) * c.x_min / (8 * np.sqrt(m) * c.n * c.x_max**2 * w_max**2)
+    in_time = -0.5 * np.log(m) - 64 * c.n * c.x_max * np.log(c.n) / (least * np.sqrt(c.mu) * c.x_min)
+    return float(min(np.log(smooth), in_time))

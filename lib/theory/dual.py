@@ -1,0 +1,174 @@
+"""Ridge-regularised cross-entropy of a linearised network, and its dual: fixed points and how they move.
+
+The loss is ``sum log(1 + exp(-q)) + ridge |theta|^2 / 2`` with the signed outputs ``q = Y Phi theta + Y
+f_0``; in the dual, p_i is the probability of the wrong label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import root
+from scipy.special import entr, expit, lambertw, logit
+
+
+@dataclass(frozen=True)
+class FeatureProblem:
+    """Signed tangent features ``Y Phi = U S V^T`` and a ridge strength [pezeshki2021, Eq. 7 and 9].
+
+    ``u`` has shape (n, r) with orthonormal columns, ``strengths`` (r,) are the singular values, ``ridge`` is
+    the factor of half the squared norm of the parameters, the loss being summed over the n examples (for a
+    mean loss it is n times the weight decay).  The rotation V plays no part.
+
+    >>> problem = FeatureProblem(np.eye(2), [2.0, 1.0], ridge=0.5)
+    >>> problem.coupling.tolist(), problem.responses([0.1, 0.2]).tolist()
+    ([[8.0, 0.0], [0.0, 2.0]], [0.8, 0.4])
+    """
+
+    u: np.ndarray
+    strengths: np.ndarray
+    ridge: float
+
+    def __post_init__(self) -> None:
+        for name in ("u", "strengths"):
+            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=float))
+
+    @classmethod
+    def from_features(cls, signed_features: ArrayLike, ridge: float) -> FeatureProblem:
+        """Decompose ``Y Phi``, shape (n, m), and take its features as they come, with unspecified signs."""
+        u, strengths, _ = np.linalg.svd(signed_features, full_matrices=False)
+        return cls(u, strengths, ridge)
+
+    @property
+    def coupling(self) -> np.ndarray:
+        """The matrix ``A = U S^2 U^T / ridge`` of the dual, shape (n, n)."""
+        return (self.u * self.strengths**2) @ self.u.T / self.ridge
+
+    def responses(self, dual: ArrayLike) -> np.ndarray:
+        """Return the feature responses ``z = S^2 U^T p / ridge``, (..., r), of p (..., n) [Eq. 18]."""
+        return np.asarray(dual) @ self.u * self.strengths**2 / self.ridge
+
+
+def rotation(delta: float) -> np.ndarray:
+    """Return the matrix U (2, 2) of two features coupled by ``delta`` in (-1, 1) [pezeshki2021, Eq. 23]."""
+    rest = np.sqrt((1 - delta) * (1 + delta))
+    return np.array([[rest, -delta], [delta, rest]])
+
+
+def two_features(delta: float, s1: float, s2: float, ridge: float) -> FeatureProblem:
+    """Return the problem of two examples and two features of strengths s1, s2, coupled by ``delta``."""
+    return FeatureProblem(rotation(delta), np.array([s1, s2]), ridge)
+
+
+def lone_dual(coupling: ArrayLike) -> np.ndarray:
+    """Return the root of ``-log p = a p`` for positive a of any shape: ``W(a)/a`` with Lambert's W."""
+    return lambertw(coupling).real / coupling
+
+
+def dual_value(problem: FeatureProblem, dual: np.ndarray, offset: ArrayLike = 0.0) -> float:
+    """Return ``sum H(p) - p.offset - p A p / 2`` with the entropy H and ``offset = Y f_0``, (n,) or a number.
+
+    No value of the primal problem lies below it; at the fixed points the two are equal.
+    [pezeshki2021, Eq. 15]
+    """
+    along = problem.strengths * (dual @ problem.u)
+    entropy = (entr(dual) + entr(1 - dual)).sum()
+    return float(entropy - np.sum(dual * offset) - along @ along / (2 * problem.ridge))
+
+
+def dual_fixed_point(problem: FeatureProblem, offset: ArrayLike = 0.0) -> np.ndarray:
+    """Return the maximiser p, shape (n,), of :func:`dual_value`, by Newton's method after that of Levenberg.
+
+    It is the fixed point of [pezeshki2021, Eq. 17], ``log((1-p)/p) = A p + offset``.  Raises ``RuntimeError``
+    where the method does not converge, which for a coupling above 1e6 can happen.
+
+    >>> p = dual_fixed_point(FeatureProblem(np.eye(2), [2.0, 1.0], ridge=0.5))
+    >>> bool(abs(np.log((1 - p) / p) - [8.0, 2.0] * p).max() < 1e-14)
+    True
+    """
+    return expit(_links(problem, offset))
+
+
+def dual_responses(problem: FeatureProblem, offset: ArrayLike = 0.0) -> np.ndarray:
+    """Return the feature responses z, shape (r,), at the maximum of the dual problem.
+
+    They are ``S^2 U^T p / ridge``, or where that would cancel ``U^T (q - offset)`` with the signed outputs
+    ``q = log((1-p)/p)``.  ``offset`` and errors as of :func:`dual_fixed_point`.
+    """
+    links = _links(problem, offset)
+    cancels = problem.strengths**2 / problem.ridge > 1
+    return np.where(cancels, -(links + offset) @ problem.u, problem.responses(expit(links)))
+
+
+def primal_responses(problem: FeatureProblem) -> np.ndarray:
+    """Return the feature responses z, shape (r,), at the minimum of the loss, found in the parameters."""
+    features = problem.u * problem.strengths
+
+    def gradient(c: np.ndarray) -> np.ndarray:
+        return problem.ridge * c - features.T @ expit(-features @ c)
+
+    def hessian(c: np.ndarray) -> np.ndarray:
+        p = expit(-features @ c)
+        return problem.ridge * np.eye(c.size) + (features.T * (p * (1 - p))) @ features
+
+    return problem.strengths * _solve(gradient, hessian, np.zeros(problem.strengths.size))
+
+
+def truncated_fixed_point(problem: FeatureProblem) -> np.ndarray:
+    """Return the fixed point p, shape (n,), of ``p' = -log p - (A + I) p`` [pezeshki2021, Eq. 19].
+
+    It is near that of Eq. 17 where p is small.  Errors as of :func:`dual_fixed_point`.
+    """
+    matrix = problem.coupling + np.eye(len(problem.u))
+    return np.exp(
+        _solve(
+            lambda w: w + matrix @ np.exp(w),
+            lambda w: np.eye(w.size) + matrix * np.exp(w),
+            np.log(lone_dual(np.diag(matrix))),
+        )
+    )
+
+
+def response_derivatives(problem: FeatureProblem) -> np.ndarray:
+    """Return the exact ``dz_k/ds_j^2`` at the fixed point of Eq. 17, shape (r, r) with k along the rows.
+
+    From the implicit function theorem: for ``k != j`` it is
+    ``-(s_k^2/ridge^2) (u_j.p) u_k.(D + A)^{-1} u_j`` with ``D = diag(1/(p(1-p)))``, in all
+    ``(I + C G)^{-1} diag(U^T p)/ridge`` with ``C = S^2/ridge``, ``G = U^T D^{-1} U``.  Ours.
+    """
+    p = dual_fixed_point(problem)
+    # U is orthogonal, so the least entry of D^{-1} can be taken out of G, which leaves little to cancel.
+    least = p[np.argmin(p * (1 - p))]
+    above = (p - least) * ((0.5 - p) + (0.5 - least))
+    inner = least * (1 - least) * np.eye(problem.strengths.size) + (problem.u.T * above) @ problem.u
+    scaled = problem.strengths / np.sqrt(problem.ridge)
+    inverse = np.linalg.inv(np.eye(scaled.size) + scaled[:, None] * inner * scaled)
+    return scaled[:, None] * inverse / scaled * (problem.u.T @ p) / problem.ridge
+
+
+def _links(problem: FeatureProblem, offset: ArrayLike) -> np.ndarray:
+    """Return ``log(p/(1-p))`` at the maximum of the dual problem: entries of p may span many decades."""
+    coupling = problem.coupling
+    return _solve(
+        lambda w: w + coupling @ expit(w) + offset,
+        lambda w: np.eye(w.size) + coupling * (expit(w) * expit(-w)),
+        logit(np.minimum(lone_dual(np.diag(coupling) + 1), 0.5)),
+    )
+
+
+def _solve(
+    function: Callable[[np.ndarray], np.ndarray],
+    jacobian: Callable[[np.ndarray], np.ndarray],
+    start: np.ndarray,
+) -> np.ndarray:
+    with np.errstate(over="ignore"):  # a trial step may overflow, and is refused
+        x = root(function, start, jac=jacobian, method="lm", options={"xtol": 1e-14, "ftol": 1e-14}).x
+    for _ in range(2):  # down to rounding
+        step = np.linalg.solve(jacobian(x), function(x))
+        x = x - step
+    if not np.abs(step).max() <= 1e-9 * (1 + np.abs(x).max()):
+        raise RuntimeError("the fixed point was not found; a larger ridge makes it easier")
+    return x

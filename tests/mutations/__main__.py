@@ -1,0 +1,115 @@
+"""Seeded bugs: each is put into a scratch copy of the project, and a test or a claim must notice it.
+
+``python -m tests.mutations`` runs all, ``python -m tests.mutations T01 F07`` some; ``--jobs 2`` runs two at a
+time.  The bugs stand in ``bugs.yml``: the line that is changed, what it becomes, and the tests that are run.
+The exit status is 1 if a bug survives.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+from tempfile import TemporaryDirectory
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+BUGS = Path(__file__).with_name("bugs.yml")
+LIMIT = 900  # seconds; a bug that makes its tests hang is noticed as well
+
+
+@dataclass(frozen=True)
+class Bug:
+    """One wrong line: in ``file``, ``line`` becomes ``wrong``; ``tests`` are pytest's arguments."""
+
+    id: str
+    what: str
+    file: str
+    line: str
+    wrong: str
+    tests: tuple[str, ...]
+
+    def applied(self, source: str) -> str:
+        """Return the source with the bug; ``ValueError`` unless the line stands there exactly once."""
+        if (count := source.count(self.line)) != 1:
+            raise ValueError(f"{self.id}: {self.file} holds its line {count} times, allowed: once")
+        return source.replace(self.line, self.wrong)
+
+
+def read_bugs(path: Path = BUGS) -> list[Bug]:
+    """Return the bugs of the list, in its order."""
+    listed = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return [Bug(**{**fields, "tests": tuple(fields["tests"].split())}) for fields in listed]
+
+
+def survives(bug: Bug, copy: Path) -> bool:
+    """Say whether the tests of a bug pass in a copy of the project that holds it."""
+    path = copy / bug.file
+    source = path.read_text(encoding="utf-8")
+    path.write_text(bug.applied(source), encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-x", "-q", *bug.tests]
+    environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
+    try:
+        done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, timeout=LIMIT)
+    except subprocess.TimeoutExpired:
+        return False
+    finally:
+        path.write_text(source, encoding="utf-8")
+    if done.returncode not in (0, 1, 2):  # passed, a test failed, a test could not be collected
+        raise RuntimeError(f"{bug.id}: pytest ended with {done.returncode}\n{done.stdout.decode()[-2000:]}")
+    return done.returncode == 0
+
+
+@contextmanager
+def copies(count: int) -> Iterator[SimpleQueue[Path]]:
+    """Give a queue of scratch copies of the files that git knows."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
+    files = [name for name in listed.decode().split("\0") if name and (ROOT / name).is_file()]
+    with TemporaryDirectory(prefix="mutations-") as folder:
+        queue: SimpleQueue[Path] = SimpleQueue()
+        for k in range(count):
+            copy = Path(folder, str(k))
+            for name in files:
+                (copy / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(ROOT / name, copy / name)
+            queue.put(copy)
+        yield queue
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.mutations", description=__doc__.splitlines()[0])
+    parser.add_argument("ids", nargs="*", help="the bugs to try, all by default")
+    parser.add_argument("--jobs", type=int, default=1, help="how many at a time")
+    options = parser.parse_args(arguments)
+    bugs = [bug for bug in read_bugs() if not options.ids or bug.id in options.ids]
+    if unknown := set(options.ids) - {bug.id for bug in bugs}:
+        parser.error(f"unknown bugs: {', '.join(sorted(unknown))}")
+    with copies(options.jobs) as free, ThreadPoolExecutor(options.jobs) as pool:
+
+        def tried(bug: Bug) -> bool:
+            copy, started = free.get(), time.monotonic()
+            try:
+                survived = survives(bug, copy)
+            finally:
+                free.put(copy)
+            fate = "SURVIVED" if survived else "noticed"
+            print(f"{fate:8} {bug.id} {time.monotonic() - started:5.0f} s  {bug.file}: {bug.what}", flush=True)
+            return survived
+
+        survivors = [bug.id for bug, alive in zip(bugs, pool.map(tried, bugs), strict=True) if alive]
+    print(f"{len(bugs) - len(survivors)} of {len(bugs)} seeded bugs noticed", *survivors)
+    return 1 if survivors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,129 @@
+"""Constants and bounds of early alignment: two routes to each, and against the exact flow."""
+
+import mpmath
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from lib.data.synthetic import cone_data, simplex_data
+from lib.flow.alignment import alignment_phase
+from lib.geometry.patterns import activation_patterns, cosine, regions
+from lib.theory import alignment as bounds
+
+
+def problem(seed, mu=0.1, m=200):
+    rng = np.random.default_rng(seed)
+    inputs, labels = cone_data(2, 3, 4, mu, rng=rng, norms=(0.7, 1.4))
+    return rng.standard_normal((m, 4)), np.resize([1.0, -1.0], m), inputs, labels
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_cone_margin_against_a_direct_search(seed):
+    _, _, inputs, labels = problem(seed)
+    signed = labels[:, None] * inputs / np.linalg.norm(inputs, axis=1)[:, None]
+
+    def shortest(logits):
+        weights = np.exp(logits - logits.max())
+        return np.linalg.norm(weights @ signed / weights.sum())
+
+    starts = np.random.default_rng(0).standard_normal((4, len(signed)))
+    found = min(minimize(shortest, start, method="BFGS", options={"gtol": 1e-9}).fun for start in starts)
+    kappa = bounds.cone_margin(inputs, labels)
+    assert kappa == pytest.approx(found, abs=1e-5)
+    assert kappa >= np.sqrt(0.1 + 0.9 / len(labels)) - 1e-12
+
+
+@pytest.mark.parametrize("mu", [0.0, 0.3, 0.9])
+def test_cone_margin_of_a_simplex_is_tight(mu):
+    assert bounds.cone_margin(simplex_data(5, mu), np.ones(5)) == pytest.approx(np.sqrt(mu + (1 - mu) / 5))
+
+
+def test_cone_margin_is_zero_without_separability():
+    assert bounds.cone_margin([[1.0, 0.0], [-1.0, 0.0]], np.ones(2)) == pytest.approx(0, abs=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_caps_of_lemma_8(seed):
+    _, _, inputs, labels = problem(seed)
+    rng = np.random.default_rng(seed)
+    zeta = bounds.cap_constant(inputs, labels)
+    assert zeta >= 0.1**2
+    for total, name in zip(bounds.class_sums(inputs, labels), ("S+", "S-"), strict=True):
+        across = rng.standard_normal((20_000, 4))
+        unit = total / np.linalg.norm(total)
+        across -= (across @ unit)[:, None] * unit
+        across /= np.linalg.norm(across, axis=1)[:, None]
+        inside = np.sqrt(1 - 0.999 * zeta) * unit + np.sqrt(0.999 * zeta) * across
+        assert (regions(activation_patterns(inside, inputs), labels) == name).all()
+
+
+def test_start_constant_keeps_its_digits_near_the_repelling_sum():
+    inputs, labels = np.array([[1.0, 0.01], [-1.0, 0.01]]), np.array([1.0, -1.0])
+    minus = inputs[1] / np.linalg.norm(inputs[1])
+    angle = 1e-12
+    w = np.cos(angle) * minus + np.sin(angle) * np.array([-minus[1], minus[0]])
+    assert bounds.start_constant(w[None], [1], inputs, labels) == pytest.approx(angle**2, rel=1e-3)
+    assert bounds.start_constant(w[None], [-1], inputs, labels) == 1.0
+    assert bounds.start_constant(w[None], [1], inputs[:1], labels[:1]) == 1.0
+
+
+def test_the_start_constant_is_the_least_over_neurons_of_either_sign():
+    inputs, labels = np.array([[1.0, 0.0], [-1.0, 0.0]]), np.array([1.0, -1.0])
+    w = np.array([[-3.0, 4.0], [-4.0, 3.0], [4.0, 3.0]])
+    assert bounds.start_constant(w[:1], [1], inputs, labels) == pytest.approx(0.64)
+    assert bounds.start_constant(w, [1, -1, 1], inputs, labels) == pytest.approx(0.64)
+    assert bounds.start_constant(w, [1, 1, -1], inputs, labels) == pytest.approx(0.36)
+
+
+def test_assumption_is_named():
+    with pytest.raises(ValueError, match="Assumption 1"):
+        bounds.alignment_constants(np.eye(2), [1, 1], np.eye(2), [1, 1])
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e100])
+def test_constants_do_not_depend_on_the_size_of_neurons(scale):
+    w, signs, inputs, labels = problem(0)
+    found = bounds.alignment_constants(scale * w, signs, inputs, labels)
+    assert found.zeta_2 == pytest.approx(bounds.start_constant(w, signs, inputs, labels), rel=1e-12)
+    assert found.zeta == min(found.zeta_1, found.zeta_2) and found.xi == found.mu**2
+    assert found.kappa >= np.sqrt(found.mu)
+
+
+def test_the_sharp_stage_time_is_that_of_the_exact_flow():
+    # The exact solution turns from -sqrt(1 - c) to +sqrt(1 - c) in the sharp time.
+    w = np.array([[-np.sqrt(0.75), 0.5]])
+    duration = bounds.sharp_stage_time(np.array([2.0]), 0.25)
+    directions, _ = alignment_phase(w, [1], [[2.0, 0.0], [0.0, 1e-9]], [1.0, 0.0], slope=1.0).at(duration)
+    assert cosine(directions[0, 0], [1.0, 0.0]) == pytest.approx(np.sqrt(0.75), rel=1e-12)
+
+
+def test_stage_times_are_ordered_and_exact():
+    constants, active, mu = np.geomspace(1e-8, 1, 9)[:, None], np.arange(1, 5), 0.01
+    least_drift = np.sqrt(active * (1 + mu * (active - 1))) * 0.7  # [min2024, Lemma 11], sharpened
+    sharp = bounds.sharp_stage_time(least_drift, constants)
+    assert (sharp <= bounds.stage_time(active, constants, mu, 0.7)).all()
+    assert bounds.stage_time(2, 0.25, 0.25, 1.0) == 16.0
+    with mpmath.workdps(40):
+        exact = 2 * mpmath.atanh(mpmath.sqrt(1 - mpmath.mpf(constants[0, 0])))
+    assert bounds.sharp_stage_time(1.0, constants[0, 0]) == pytest.approx(float(exact), rel=1e-14)
+
+
+def test_bounds_of_the_lemmas_in_logarithms():
+    assert bounds.log_output_bound(4, 3.0, 2.0, 0.0) == pytest.approx(np.log(2 * 2 * 3 * 4))
+    assert bounds.log_direction_error_bound(5, 4, 3.0, 2.0, -10.0) == pytest.approx(np.log(1440.0) - 10)
+    assert bounds.negligible_window(2, 1, 0.5, -100.0) == pytest.approx(25.0)
+
+
+def test_the_largest_scale_is_the_smaller_of_its_two_bounds():
+    constants = bounds.AlignmentConstants(4, 0.5, 0.5, 0.4, 0.8, 1.0, 1.2)
+    least = bounds.log_largest_scale(constants, 6, 2.0)
+    proved = 16 * np.log(4) / (0.25 * np.sqrt(0.5))  # the window lasts for the proved time
+    assert bounds.negligible_window(4, 6, 1.2, least) == pytest.approx(proved)
+    # One datum: ln 1 = 0, and min(mu, zeta) sqrt(mu) X_min / (8 sqrt(m) n X_max^2 W_max^2) = 1/(8 2 4 9).
+    single = bounds.AlignmentConstants(1, 1.0, 1.0, 1.0, 1.0, 1.0, 2.0)
+    assert bounds.log_largest_scale(single, 4, 3.0) == pytest.approx(-np.log(576))
+
+
+def test_a_neuron_on_the_repelling_sum_is_promised_nothing():
+    constants = bounds.AlignmentConstants(2, 0.5, 0.5, 0.0, 0.8, 1.0, 1.0)
+    assert bounds.log_largest_scale(constants, 1, 1.0) == -np.inf

@@ -1,0 +1,172 @@
+"""Fixed points of gradient starvation: the dual against the loss, closed forms, and 40 digits."""
+
+import mpmath
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import expit, lambertw
+
+from lib.theory.dual import (
+    FeatureProblem,
+    dual_fixed_point,
+    dual_responses,
+    dual_value,
+    lone_dual,
+    primal_responses,
+    response_derivatives,
+    rotation,
+    truncated_fixed_point,
+    two_features,
+)
+
+
+def random_problem(n, m, ridge, seed=0):
+    return FeatureProblem.from_features(np.random.default_rng(seed).standard_normal((n, m)), ridge)
+
+
+def orthogonal(n, r, seed=0):
+    return np.linalg.qr(np.random.default_rng(seed).standard_normal((n, r)))[0]
+
+
+def primal_value(problem, z, offset=0.0):
+    """The loss where the features respond with z, cost of the parameters included."""
+    c = z / problem.strengths
+    return np.logaddexp(0, -problem.u @ z - offset).sum() + problem.ridge * c @ c / 2
+
+
+@pytest.mark.parametrize(("n", "m", "ridge"), [(8, 20, 0.1), (8, 20, 1e-5), (8, 5, 0.1), (30, 10, 0.05)])
+def test_dual_and_primal_agree(n, m, ridge):
+    problem = random_problem(n, m, ridge)
+    p, z = dual_fixed_point(problem), primal_responses(problem)
+    np.testing.assert_allclose(dual_responses(problem), z, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(dual_value(problem, p), primal_value(problem, z), rtol=1e-13)
+    np.testing.assert_allclose(p, expit(-problem.u @ problem.responses(p)), rtol=1e-9)
+
+
+@pytest.mark.parametrize(("n", "m"), [(6, 4), (5, 5), (2, 1)])
+@pytest.mark.parametrize("ridge", [1e-3, 1.0, 1e3])
+def test_dual_responses_lose_no_digits(n, m, ridge):
+    # Near 0 and 1 the dual has the responses only through a difference of its entries.
+    strengths = 10.0 ** np.random.default_rng(n).uniform(-1, 1, m)
+    problem = FeatureProblem(orthogonal(n, m), strengths, ridge)
+    z = primal_responses(problem)
+    np.testing.assert_allclose(dual_responses(problem), z, rtol=0, atol=1e-12 * np.abs(z).max())
+
+
+@pytest.mark.parametrize("ridge", [0.1, 30.0])
+def test_initial_outputs_are_kept_in_both_branches_of_the_responses(ridge):
+    problem = random_problem(8, 20, ridge)
+    offset = np.random.default_rng(1).standard_normal(8)
+    start = dual_responses(problem, offset)
+    found = minimize(lambda z: primal_value(problem, z, offset), start, method="BFGS", tol=1e-12).x
+    np.testing.assert_allclose(start, found, atol=1e-5)
+    np.testing.assert_allclose(problem.responses(dual_fixed_point(problem, offset)), start, rtol=1e-9)
+    assert np.abs(problem.responses(dual_fixed_point(problem)) / start - 1).max() > 0.05
+
+
+@pytest.mark.parametrize("offset", [0.0, 0.7])
+def test_dual_value_is_a_lower_bound(offset):
+    problem, rng = random_problem(8, 5, 0.3), np.random.default_rng(2)
+    for _ in range(50):
+        z = problem.strengths * rng.standard_normal(5)
+        assert dual_value(problem, rng.uniform(size=8), offset) <= primal_value(problem, z, offset)
+    coins = FeatureProblem(np.eye(3), np.ones(3), np.inf)
+    np.testing.assert_allclose(dual_value(coins, np.array([0.0, 0.5, 1.0])), np.log(2), rtol=1e-15)
+
+
+def test_a_problem_that_is_too_hard_says_so():
+    problem = FeatureProblem(orthogonal(6, 4), 10.0 ** np.arange(-2, 2), 1e-14)
+    with pytest.raises(RuntimeError, match="a larger ridge"):
+        dual_fixed_point(problem)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_fixed_points_of_problems_of_many_sizes(seed):
+    rng = np.random.default_rng(seed)
+    n, m = rng.integers(1, 12, size=2)
+    ridge, sizes = 10 ** rng.uniform(-2, 4), 10 ** rng.uniform(-2, 1, size=m)
+    problem = FeatureProblem.from_features(rng.standard_normal((n, m)) * sizes, ridge)
+    q = problem.u @ primal_responses(problem)
+    np.testing.assert_allclose(dual_fixed_point(problem), expit(-q), rtol=1e-9)
+    p = truncated_fixed_point(problem)
+    # The equation amplifies a rounding of p by the coupling.
+    slack = 1e-11 * (1 + np.abs(problem.coupling) @ p)
+    assert (np.abs(np.log(p) + p + problem.coupling @ p) <= slack).all()
+
+
+def test_lone_dual_against_many_digits():
+    for a in (1e-30, 1e-9, 0.3, 1.0, 7.0, 1e9, 1e300):
+        with mpmath.workdps(40):
+            exact = mpmath.lambertw(mpmath.mpf(a)).real / mpmath.mpf(a)
+        assert lone_dual(a) == pytest.approx(float(exact), rel=1e-14)
+
+
+def test_equal_strengths_and_permutations_solve_equation_19():
+    a = 2.5**2 / 0.02 + 1
+    equal = FeatureProblem(orthogonal(5, 5), np.full(5, 2.5), 0.02)
+    np.testing.assert_allclose(truncated_fixed_point(equal), lambertw(a).real / a, rtol=1e-11)
+    strengths, votes = np.array([3, 2, 1, 4, 0.5]), [2, 0, 4, 1, 3]
+    permuted = FeatureProblem(np.eye(5)[votes], strengths, 0.02)
+    expected = lone_dual(strengths[votes] ** 2 / 0.02 + 1)
+    np.testing.assert_allclose(truncated_fixed_point(permuted), expected, rtol=1e-11)
+
+
+def test_exact_derivatives_against_finite_differences():
+    problem = random_problem(5, 7, 0.2, seed=4)
+    exact, small = response_derivatives(problem), 1e-5
+    for j in range(5):
+        ends = []
+        for sign in (1, -1):
+            squares = problem.strengths**2
+            squares[j] += sign * small
+            ends.append(dual_responses(FeatureProblem(problem.u, np.sqrt(squares), 0.2)))
+        np.testing.assert_allclose((ends[0] - ends[1]) / (2 * small), exact[:, j], rtol=1e-5, atol=1e-8)
+
+
+def exact_responses(delta, squares, ridge):
+    """Return z of two coupled features at 40 digits, by Newton's method in z."""
+    root = mpmath.sqrt(1 - mpmath.mpf(delta) ** 2)
+    u = mpmath.matrix([[root, -mpmath.mpf(delta)], [mpmath.mpf(delta), root]])
+    weights, z = mpmath.diag([square / mpmath.mpf(ridge) for square in squares]), mpmath.matrix([0, 0])
+    for _ in range(100):
+        p = (u * z).apply(lambda q: 1 / (1 + mpmath.exp(q)))
+        curvature = mpmath.eye(2) + weights * u.T * mpmath.diag([each * (1 - each) for each in p]) * u
+        step = mpmath.lu_solve(curvature, z - weights * u.T * p)
+        z -= step * min(1, 1 / mpmath.norm(step)) if mpmath.norm(step) else step
+    return z
+
+
+@pytest.mark.parametrize("ridge", [1e4, 10.0, 1e-3])
+def test_exact_derivatives_against_mpmath(ridge):
+    # At weak coupling the derivative across is a difference of nearly equal terms.
+    with mpmath.workdps(40):
+        high, low = (
+            exact_responses(0.3, (mpmath.mpf(9) + sign * mpmath.mpf("1e-12"), mpmath.mpf(4)), ridge)
+            for sign in (1, -1)
+        )
+        expected = [float(each) for each in (high - low) / mpmath.mpf("2e-12")]
+    found = response_derivatives(two_features(0.3, 3.0, 2.0, ridge))[:, 0]
+    np.testing.assert_allclose(found, expected, rtol=1e-11)
+
+
+def test_sign_law_on_random_problems():
+    rng = np.random.default_rng(5)
+    for _ in range(300):
+        delta = rng.uniform(-0.99, 0.99)
+        s1, s2 = np.exp(rng.uniform(-1, 2.5, size=2))
+        problem = two_features(delta, s1, s2, 10 ** rng.uniform(-3, 1))
+        growth = dual_responses(problem)[1] * response_derivatives(problem)[1, 0]
+        assert np.sign(growth) == -np.sign(delta) * np.sign(s1 - s2)
+
+
+def test_nobody_starves_at_the_edges_of_the_sign_law():
+    for delta, s1 in ((np.sqrt(0.5), 3.0), (-np.sqrt(0.5), 3.0), (0.0, 3.0), (0.3, 2.0)):
+        assert response_derivatives(two_features(delta, s1, 2.0, 0.01))[1, 0] == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("delta", [0.1, 0.3, 0.6, 0.8])
+def test_the_second_response_is_largest_where_the_strengths_are_equal(delta):
+    peak = abs(dual_responses(two_features(delta, 2.0, 2.0, 0.01))[1])
+    for s1 in (0.5, 1.9, 1.999, 2.001, 2.1, 20.0):
+        assert abs(dual_responses(two_features(delta, s1, 2.0, 0.01))[1]) < peak
+    assert rotation(delta) @ rotation(-delta) == pytest.approx(np.eye(2))
