@@ -7,7 +7,6 @@ from urllib.parse import unquote, urldefrag, urljoin
 import nbformat
 import numpy as np
 import pytest
-from bs4 import BeautifulSoup
 
 from lib.claims.ledger import read_ledger
 from lib.flow.neuron import neuron_flow
