@@ -141,7 +141,7 @@ class pending_verdict(nodes.Inline, nodes.Element):
 
 
 class pending_chapter(nodes.Inline, nodes.Element):
-    """Placeholder for a paper's title, linked to the chapter that decides most of its claims."""
+    """Placeholder for a paper's title and key, linked to the chapter that decides most of its claims."""
 
 
 class pending_text(nodes.Inline, nodes.Element):
@@ -185,17 +185,17 @@ class FillPlaceholders(SphinxPostTransform):
 
     def chapter_link(self, key: str) -> nodes.Node:
         paper = next(paper for paper in read_ledger() if paper.key == key)
-        title = nodes.emphasis("", paper.title)
+        name = [nodes.emphasis("", paper.title), nodes.Text(f" {key}")]
         decided = [
             verdicts(self.env)[claim.id]["docname"]
             for claim in paper.claims
             if claim.id in verdicts(self.env)
         ]
         if not decided:
-            return title
+            return nodes.inline("", "", *name)
         [(chapter, _)] = Counter(decided).most_common(1)
         target = self.app.builder.get_relative_uri(self.env.docname, chapter)
-        return nodes.reference("", "", title, internal=True, refuri=target)
+        return nodes.reference("", "", *name, internal=True, refuri=target)
 
     def text(self, node: pending_text) -> str:
         if node["what"] == "tally":
@@ -258,7 +258,7 @@ class Scoreboard(LedgerDirective):
 
         rows = []
         for paper in papers:
-            title = nodes.paragraph("", "", pending_chapter(paper=paper.key), nodes.Text(f" {paper.key}"))
+            title = nodes.paragraph("", "", pending_chapter(paper=paper.key))
             rows.append(({}, [title, *(count(f"{paper.key} {name.replace(' ', '_')}") for name in columns)]))
         total = [nodes.paragraph("", "", nodes.strong("", "All five"))]
         rows.append(({}, total + [count(name.replace(" ", "_")) for name in columns]))
