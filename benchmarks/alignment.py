@@ -9,7 +9,7 @@ import numpy as np
 from scipy.integrate import solve_ivp
 
 from benchmarks.measure import Comparison
-from lib.datasets import cone_data
+from lib.data.synthetic import cone_data
 from lib.flow.alignment import alignment_phase
 
 NEURONS, MEASURED, UNTIL = 10_000, 20, 5.0

@@ -9,10 +9,10 @@ from functools import partial
 
 import numpy as np
 
-from lib.datasets import orthonormal_inputs
+from lib.data.synthetic import orthonormal_inputs
 from lib.flow import gradient_flow
 from lib.flow.trajectory import Trajectory, gaussian_start
-from lib.losses import SQUARE
+from lib.training.losses import SQUARE
 
 SIZES = {
     "n": (4, 8, 16, 32),

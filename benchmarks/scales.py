@@ -8,8 +8,8 @@ from benchmarks.measure import Comparison
 from benchmarks.two_points import INPUTS, LABELS
 from lib.flow import gradient_flow
 from lib.flow.trajectory import Trajectory, gaussian_start
-from lib.losses import SQUARE
 from lib.theory.plateaus import two_plateaus
+from lib.training.losses import SQUARE
 
 
 def start(power: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -9,12 +9,12 @@ import torch
 from scipy.special import expit
 
 from benchmarks.measure import Comparison
-from lib.datasets import two_moons_with_gap
-from lib.mlps import draw_mlps
-from lib.objectives import cross_entropy
-from lib.optimisers import Sgd
-from lib.seeds import seed_generators
-from lib.training import train
+from lib.data.synthetic import two_moons_with_gap
+from lib.models.mlps import draw_mlps
+from lib.training.ensembles import train
+from lib.training.objectives import cross_entropy
+from lib.training.optimisers import Sgd
+from lib.training.seeds import seed_generators
 
 SEEDS, EXAMPLES, WIDTH, STEPS = 10, 100, 100, 200
 STEP, MOMENTUM, DECAY = 0.1, 0.9, 2e-4

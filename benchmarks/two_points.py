@@ -9,11 +9,11 @@ import torch
 from scipy.integrate import solve_ivp
 
 from benchmarks.measure import Comparison
-from lib.datasets import orthogonal_pair
+from lib.data.synthetic import orthogonal_pair
 from lib.flow import gradient_flow
 from lib.flow.trajectory import gaussian_start
-from lib.losses import SQUARE
 from lib.theory.plateaus import two_plateaus
+from lib.training.losses import SQUARE
 
 STEPS, STEP = 20_000, 1e-3
 TIMES = 2 * STEP * np.arange(STEPS + 1)  # torch's MSE loss is twice ours, so its steps count twice

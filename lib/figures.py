@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib_inline.backend_inline import set_matplotlib_formats
 from numpy.typing import ArrayLike
 
-from lib.arguments import number, numbers, whole
+from lib.checks import number, numbers, whole
 
 SIMULATION = "#0072B2"
 CONTRAST = "#D55E00"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from IPython.display import display
 
-from lib.arguments import number
+from lib.checks import number
 
 _PREFIX = "application/papermill.record/"
 

@@ -38,7 +38,7 @@ def write_mnist(folder, stem="t10k", images=None, digits=None, compressed=True):
 
 @cache
 def mnist_folder():
-    """A folder with a small test split, and its hashes, as arguments of the functions of lib.mnist."""
+    """A folder with a small test split, and its hashes, as arguments of the functions of lib.data.mnist."""
     folder = kept_folder("mnist")
     return {"folder": folder, "hashes": write_mnist(folder)}
 

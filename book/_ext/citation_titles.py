@@ -5,7 +5,7 @@ from __future__ import annotations
 from docutils import nodes
 from sphinx.application import Sphinx
 
-from lib.ledger import read_ledger
+from lib.claims.ledger import read_ledger
 
 
 def add_titles(app: Sphinx, doctree: nodes.document, docname: str) -> None:

@@ -19,8 +19,8 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
-from lib.claims import MIME
-from lib.ledger import LEDGER_FOLDER, VERDICTS, Claim, Paper, read_ledger
+from lib.claims.ledger import LEDGER_FOLDER, VERDICTS, Claim, Paper, read_ledger
+from lib.claims.verify import MIME
 
 LOGGER = logging.getLogger(__name__)
 NOT_YET = "not yet"

@@ -14,14 +14,14 @@ from types import FrameType
 
 import numpy as np
 
-from lib.engine import Settings, State, Task, command_of, state_of, sweep
+from lib.experiments.engine import Settings, State, Task, command_of, state_of, sweep
+from lib.experiments.jobs import DEVICES
+from lib.experiments.journal import JOURNAL
+from lib.experiments.pools import BACKENDS
+from lib.experiments.progress import Progress
+from lib.experiments.record import Record, seeds_in_words
+from lib.experiments.records import RECORDS, NoRecord, read_records, recorded
 from lib.experiments.registry import Experiment, find, load
-from lib.jobs import DEVICES
-from lib.journal import JOURNAL
-from lib.pools import BACKENDS
-from lib.progress import Progress
-from lib.record import Record, seeds_in_words
-from lib.records import RECORDS, NoRecord, read_records, recorded
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from lib.arguments import choice, number, whole
+from lib.checks import choice, number, whole
 from lib.experiments.registry import Experiment, register
-from lib.flow.spherical import spherical_descent
-from lib.losses import SQUARE
+from lib.training.losses import SQUARE
+from lib.training.spherical import spherical_descent
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ def _rounded(values: np.ndarray, digits: int = 4) -> list[float]:
 def run_high_dimension(config: HighDimension, seeds: Sequence[int], device: str = "cpu") -> list[dict]:
     """Train on data and from starts of the published code's draws, and return the metrics of each seed.
 
-    The steps are those of :func:`lib.flow.spherical.spherical_descent`, which keep balance and signs.  Errors
+    The steps are those of :func:`lib.training.spherical.spherical_descent`, which keep balance and signs.  Errors
     are mean squares, as the paper's figure shows them.  ``saddle_level`` is the mean square of the labels of
     the class with the smaller force ``|D|``, the loss when the other class is fitted.  A drop that does not
     come within the run is ``None``.  Raises ``ValueError`` for seeds that are no whole numbers from 0 on, and

@@ -12,14 +12,14 @@ import torch
 from sklearn.metrics import roc_auc_score
 from torch import nn
 
-from lib.arguments import choice, number, numbers, whole
-from lib.datasets import digits_pair
+from lib.checks import choice, number, numbers, whole
+from lib.data.mnist import mnist_pair
+from lib.data.synthetic import digits_pair
+from lib.experiments.images import cats_and_dogs
 from lib.experiments.registry import Experiment, register
-from lib.images import cats_and_dogs
-from lib.mnist import mnist_pair
-from lib.objectives import cross_entropy
-from lib.optimisers import Adam
-from lib.training import Training, train
+from lib.training.ensembles import Training, train
+from lib.training.objectives import cross_entropy
+from lib.training.optimisers import Adam
 
 DARK, BRIGHT = 0, 128  # where the 128 levels begin to which the light reduces the 256
 PAIRS = tuple(combinations(range(10), 2))
@@ -231,8 +231,8 @@ def run_light_effect(config: LightEffect, seeds: Sequence[int], device: str = "c
     ``area_under_curve`` the chance that the logit of a real image of the bright class exceeds that of the
     other, whatever the threshold; ``area_of_brightness`` is that chance for the mean level of real images.
     ``classes`` are the bright and the dark one, ``examples`` the numbers of images to train and to test, as
-    many of each class.  Cats and dogs are read as :func:`lib.images.cats_and_dogs` reads them, MNIST as
-    :func:`lib.mnist.mnist` does.  Raises ``ValueError`` for seeds that are no whole numbers from 0 on, or
+    many of each class.  Cats and dogs are read as :func:`lib.experiments.images.cats_and_dogs` reads them, MNIST as
+    :func:`lib.data.mnist.mnist` does.  Raises ``ValueError`` for seeds that are no whole numbers from 0 on, or
     another device than "cpu" and "cuda", and ``FileNotFoundError`` that says what is expected where images
     are missing.
 

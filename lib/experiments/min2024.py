@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from lib.arguments import choice, number, whole
-from lib.datasets import digits_pair
+from lib.checks import choice, number, whole
+from lib.data.mnist import mnist_pair
+from lib.data.synthetic import digits_pair
 from lib.experiments.registry import Experiment, register
-from lib.mnist import mnist_pair
-from lib.optimisers import Sgd
-from lib.training import train
+from lib.training.ensembles import train
+from lib.training.optimisers import Sgd
 
 SIGNS = ("positive", "negative")
 KINDS = ("least", "mean", "largest")
@@ -175,7 +175,7 @@ def run_two_digits(config: TwoDigits, seeds: Sequence[int], device: str = "cpu")
     neurons whose output weight has its sign at the moment: the least, the largest, and that of their mean.
     The first iterations are recorded, on the grid of the curves, at which all cosines exceed 0.9, the stable
     rank is below 2, the squared spectral norm exceeds 0.1 and the loss is below 0.9; ``None`` if it never
-    happens.  MNIST is read as :func:`lib.mnist.mnist` reads it.  Raises ``ValueError`` for seeds that are no
+    happens.  MNIST is read as :func:`lib.data.mnist.mnist` reads it.  Raises ``ValueError`` for seeds that are no
     whole numbers from 0 on, or a device other than "cpu" and "cuda".
 
     Example:

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from lib.arguments import choice, whole
+from lib.checks import choice, whole
 from lib.experiments import min2024
 from lib.experiments.min2024 import TwoDigits
 from lib.experiments.registry import Experiment, register
-from lib.optimisers import Sgd
-from lib.training import train
+from lib.training.ensembles import train
+from lib.training.optimisers import Sgd
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def run_two_phases(config: TwoPhases, seeds: Sequence[int], device: str = "cpu")
     recorded iteration at which the former exceeds a twentieth of its largest value, and
     ``directions_when_norms_start`` the latter at that iteration, as a part of its largest value.  ``data``
     are facts of the images, the same for each seed.  Both ways to train have the same first layer at the
-    start and the same order of images.  MNIST is read as :func:`lib.mnist.mnist` reads it.
+    start and the same order of images.  MNIST is read as :func:`lib.data.mnist.mnist` reads it.
 
     Raises ``ValueError`` for seeds that are no whole numbers from 0 on, fewer iterations than a pass over the
     images takes, and a device other than "cpu" and "cuda".

@@ -9,15 +9,15 @@ from typing import cast
 import numpy as np
 import torch
 
-from lib.arguments import choice, number, numbers, whole
-from lib.datasets import two_moons_with_gap
+from lib.checks import choice, number, numbers, whole
+from lib.data.synthetic import two_moons_with_gap
 from lib.experiments.registry import Experiment, register
-from lib.kernels import Features, decompose, tangent_features
-from lib.level_sets import bend, distance_to_data, zero_level_set
-from lib.mlps import MlpBatch, draw_mlps
-from lib.objectives import cross_entropy, spectral_decoupling
-from lib.optimisers import Adam, Sgd
-from lib.training import train
+from lib.geometry.level_sets import bend, distance_to_data, zero_level_set
+from lib.models.features import Features, decompose, tangent_features
+from lib.models.mlps import MlpBatch, draw_mlps
+from lib.training.ensembles import train
+from lib.training.objectives import cross_entropy, spectral_decoupling
+from lib.training.optimisers import Adam, Sgd
 
 SETTINGS = (
     "overlap",
@@ -215,7 +215,7 @@ def run_two_moons(config: TwoMoons, seeds: Sequence[int], device: str = "cpu") -
     from the best line (both ``None`` without a boundary there), ``slope_ratio`` the mean slope of the network
     along the gap over that across it, ``accuracy_without_gap`` that on new moons which overlap by 0.3.
     Rotated data are turned back first.  ``responses`` are those of the change of the outputs to the features
-    of :func:`lib.kernels.decompose` before training.  Raises ``ValueError`` for seeds that are no whole
+    of :func:`lib.models.features.decompose` before training.  Raises ``ValueError`` for seeds that are no whole
     numbers from 0 on, or another device than "cpu" and "cuda".
 
     Example:

@@ -12,16 +12,16 @@ import numpy as np
 import torch
 from sklearn.datasets import load_digits
 
-from lib.arguments import choice, number, whole
-from lib.coloured import ColouredImages, colour_images
-from lib.environments import Grouped, Irm, VRex
+from lib.checks import choice, number, whole
+from lib.data.mnist import mnist
+from lib.experiments.coloured import ColouredImages, colour_images
 from lib.experiments.registry import Experiment, register
-from lib.mlps import draw_mlps
-from lib.mnist import mnist
-from lib.objectives import Objective
-from lib.optimisers import Adam
-from lib.tensors import usable_device
-from lib.training import train
+from lib.models.mlps import draw_mlps
+from lib.training.ensembles import train
+from lib.training.environments import Grouped, Irm, VRex
+from lib.training.objectives import Objective
+from lib.training.optimisers import Adam
+from lib.training.tensors import usable_device
 
 METHODS = ("cross-entropy", "extrapolation", "invariant", "decoupled", "decoupled-as-printed", "grey")
 LABEL_NOISE = 0.25

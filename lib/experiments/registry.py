@@ -26,7 +26,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from lib.arguments import whole
+from lib.checks import whole
 
 NAME = re.compile(r"[a-z0-9]+([-.][a-z0-9]+)*")
 PACKAGE = __name__.rpartition(".")[0]

@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import expit
 
-from lib.arguments import choice, number, whole
-from lib.datasets import digits_pair
+from lib.checks import choice, number, whole
+from lib.data.mnist import mnist_pair
+from lib.data.synthetic import digits_pair
 from lib.experiments.registry import Experiment, register
-from lib.geometry import cluster_radius, largest_angle
-from lib.losses import LOGISTIC
-from lib.mnist import mnist_pair
-from lib.networks import TwoLayer, two_sided_network
+from lib.geometry.patterns import cluster_radius, largest_angle
+from lib.models.two_layer import TwoLayer, two_sided_network
 from lib.theory.clustering import linear_region, sharp_factor
+from lib.training.losses import LOGISTIC
 
 DIGITS = frozenset(range(10))
 SETTINGS = ("small-start", "large-start", "long-steps")
@@ -166,7 +166,7 @@ def run_digit_pairs(config: DigitPairs, seeds: Sequence[int], device: str = "cpu
     the region ``|<w_mean - u_mean, x>| >= 2 r |x|`` of Theorem 5.1, for training and testing, the number of
     training images about which neurons of a type disagree (of the worse type), mean loss, and share of
     errors.  ``outside_sharp`` is the share at the end with the sharp factor in the place of 2.  MNIST is
-    read as :func:`lib.mnist.mnist` reads it.  Raises ``ValueError`` for seeds that are no whole numbers from
+    read as :func:`lib.data.mnist.mnist` reads it.  Raises ``ValueError`` for seeds that are no whole numbers from
     0 on, or another device than "cpu".
 
     Example:

@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lib.arguments import choice, number, whole
-from lib.datasets import antipodal_gaussians
-from lib.descent import gradient_descent
+from lib.checks import choice, number, whole
+from lib.data.synthetic import antipodal_gaussians
 from lib.experiments.registry import Experiment, register
 from lib.flow.agreement import LEFT, agreement_flow
-from lib.geometry import agreement, largest_angle, perfect_agreement_margin
-from lib.losses import LOGISTIC
-from lib.networks import TwoLayer, two_sided_network
-from lib.programs import agreement_program, extended_agreement_program
+from lib.geometry.patterns import agreement, largest_angle, perfect_agreement_margin
+from lib.geometry.programs import agreement_program, extended_agreement_program
+from lib.models.two_layer import TwoLayer, two_sided_network
+from lib.training.descent import gradient_descent
+from lib.training.losses import LOGISTIC
 
 SETTINGS = ("small-start", "large-start", "without-outlier")
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lib.arguments import number
+from lib.checks import number
 from lib.flow.crossings import Crossing
 from lib.flow.loss_time import LossTimeFlow, checked_data, steepness
 from lib.flow.rescaled import RescaledFlow
-from lib.geometry import agreement
-from lib.networks import TwoLayer
+from lib.geometry.patterns import agreement
+from lib.models.two_layer import TwoLayer
 
 LEFT = "a neuron reached a kink: the agreement regime ends"
 

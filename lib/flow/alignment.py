@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lib import arguments
-from lib.arguments import array, number
+from lib import checks
+from lib.checks import array, number
 from lib.flow.boundaries import NO_MOTION, settle
 from lib.flow.lines import Lines
 from lib.flow.stages import advance, crossing_times, halves, split
@@ -143,7 +143,7 @@ def alignment_phase(
         raise ValueError(f"inputs has shape {inputs.shape}, allowed: (n, {w.shape[1]})")
     if (zero := np.flatnonzero(~inputs.any(axis=1))).size:
         raise ValueError(f"inputs holds the zero vector at row {zero[0]}: no unit ever sees it, leave it out")
-    signs = arguments.signs("signs", signs, (len(w),))
+    signs = checks.signs("signs", signs, (len(w),))
     forces = array("forces", forces, (len(inputs),))
     slope, until = number("slope", slope, 0, 1, "[]"), number("until", until, 0, ends="[]")
     # Data on one line act as one, together with a drift that is always there.

@@ -8,7 +8,7 @@ from lib.flow.boundaries import Boundaries
 from lib.flow.coordinates import Balanced, Coordinates, Referred
 from lib.flow.kinks import HELD, SHORT, HingeKinks
 from lib.flow.trajectory import Weights
-from lib.losses import Loss
+from lib.training.losses import Loss
 
 
 class Field:
@@ -18,7 +18,7 @@ class Field:
 
     Example:
 
-    >>> from lib.losses import SQUARE
+    >>> from lib.training.losses import SQUARE
     >>> start = Weights(np.array([[1.0, 0.0]]), np.zeros(1), np.ones(1), np.zeros(1))
     >>> field = Field(start, np.array([[1.0, 0.0]]), np.array([3.0]), SQUARE, "both", "mean", 0.0, 1e-10)
     >>> _ = field.boundaries.start(start.directions)

@@ -25,13 +25,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lib.arguments import choice, number, numbers, whole
+from lib.checks import choice, number, numbers, whole
 from lib.flow.late import has_tail, late_flow
 from lib.flow.run import Run
 from lib.flow.span import Span
 from lib.flow.stiff import plain_flow
 from lib.flow.trajectory import Trajectory, Weights, checked_start
-from lib.losses import Loss
+from lib.training.losses import Loss
 
 _LARGEST = 300.0  # natural logarithm of products of weights at the start, at most
 
@@ -81,7 +81,7 @@ def gradient_flow(
 
     Example:
 
-    >>> from lib.losses import LOGISTIC
+    >>> from lib.training.losses import LOGISTIC
     >>> diamond = [[1.0, 0.0], [0.0, 1.0]]
     >>> run = gradient_flow(diamond, [-2302.6] * 2, [1, -1], diamond, [1, -1], LOGISTIC, log_until=1e6)
     >>> run.stopped, run.log_norms[0].round(1), np.exp(2 * run.log_norms[-1]).round()
@@ -92,7 +92,7 @@ def gradient_flow(
     if v.ndim != 2:
         raise ValueError(f"directions has shape {v.shape}, allowed: (m, d), one network at a time")
     if not isinstance(loss, Loss):
-        raise ValueError(f"loss is {loss!r}, allowed: a Loss such as lib.losses.LOGISTIC")
+        raise ValueError(f"loss is {loss!r}, allowed: a Loss such as lib.training.losses.LOGISTIC")
     if loss.classifies and not np.isin(y, (-1, 1)).all():
         raise ValueError(
             f"labels holds {y[~np.isin(y, (-1, 1))][0]}, allowed: +1 and -1 for the {loss.name} loss"

@@ -23,7 +23,7 @@ from lib.flow.coordinates import _TRIAL
 from lib.flow.run import Run
 from lib.flow.stiff import StiffRun
 from lib.flow.trajectory import Piece, Trajectory, Weights
-from lib.losses import EXPONENTIAL, LOGISTIC, TWICE_LOGISTIC, Loss
+from lib.training.losses import EXPONENTIAL, LOGISTIC, TWICE_LOGISTIC, Loss
 
 _LAST_PLAIN = 690.0  # natural logarithm of the last time that plain time is used for
 _EARLY = 0.1  # the late phase begins when the loss has fallen to this fraction of its value at zero output

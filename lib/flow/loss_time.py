@@ -17,10 +17,10 @@ from numpy.typing import ArrayLike
 from scipy.integrate import BDF, OdeSolver, solve_ivp
 from scipy.special import expit, logsumexp
 
-from lib.arguments import array, signs
+from lib.checks import array, signs
 from lib.flow.crossings import Crossing
 from lib.flow.late import log_logistic
-from lib.networks import TwoLayer
+from lib.models.two_layer import TwoLayer
 
 _SLACK = 1e-4  # absolute tolerance of u, at most
 REACHED = "reached the last time asked for"

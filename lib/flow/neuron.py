@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from scipy.integrate import solve_ivp
 from scipy.special import expit
 
-from lib.arguments import array, number, numbers, signs
+from lib.checks import array, number, numbers, signs
 from lib.flow.crossings import Crossing
 
 RELATIVE, ABSOLUTE = 1e-12, 1e-14  # tolerances of a step, the second in units of each neuron's size

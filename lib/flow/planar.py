@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.signal import find_peaks
 
-from lib.arguments import array, generator, number, whole
+from lib.checks import array, generator, number, whole
 from lib.flow.gradient import gradient_flow
 from lib.flow.trajectory import Trajectory
-from lib.losses import EXPONENTIAL
+from lib.training.losses import EXPONENTIAL
 
 _NEURONS, _DEVIATION, _STEP = 50, 1e-6, 2e-3
 _PROMINENCE = 0.1  # part of the largest speed by which a drop stands out

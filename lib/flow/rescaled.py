@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from lib.arguments import number
+from lib.checks import number
 from lib.flow.crossings import Crossing
 from lib.flow.loss_time import (
     REACHED,
@@ -22,8 +22,8 @@ from lib.flow.loss_time import (
     loss_weights,
     steepness,
 )
-from lib.geometry import agreement
-from lib.networks import TwoLayer
+from lib.geometry.patterns import agreement
+from lib.models.two_layer import TwoLayer
 
 __all__ = ["AGREED", "REACHED", "RescaledFlow", "rescaled_flow"]
 

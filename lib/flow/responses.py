@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.integrate import ODEintWarning, odeint
 from scipy.special import expit, log1p, logit
 
-from lib.arguments import array, number
+from lib.checks import array, number
 from lib.theory.duality import FeatureProblem
 
 

@@ -14,7 +14,7 @@ from lib.flow.field import Field
 from lib.flow.kinks import HingeKinks
 from lib.flow.span import Span
 from lib.flow.trajectory import Event, Piece, Trajectory, Weights
-from lib.losses import Loss
+from lib.training.losses import Loss
 
 _LOOKS = np.array([0.25, 0.5, 0.75, 1.0])  # where in a step the activations are compared with their states
 _NEGLECTED = 0.1  # part of the tolerance that the early phase may neglect of the forces
@@ -31,7 +31,7 @@ class Run(Field):
 
     Example: two stretches of one run.
 
-    >>> from lib.losses import SQUARE
+    >>> from lib.training.losses import SQUARE
     >>> start = Weights(np.array([[1.0, 0.0]]), np.zeros(1), np.ones(1), np.zeros(1))
     >>> span = Span(np.array([[1.0, 0.0]]), start.directions)
     >>> run = Run(start, span, np.array([2.0]), SQUARE, "both", "mean", 0.0, 1e-10)

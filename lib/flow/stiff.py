@@ -37,7 +37,7 @@ def plain_flow(run: Run, until: float, loss_below: float, max_steps: int) -> Tra
     Example: a linear model that learns at rates 1 and 1e4.
 
     >>> from lib.flow.span import Span
-    >>> from lib.losses import SQUARE
+    >>> from lib.training.losses import SQUARE
     >>> x = np.diag([1.0, 100.0])
     >>> start = Weights(np.array([[0.6, 0.8]]), np.zeros(1), np.ones(1), np.zeros(1))
     >>> run = Run(start, Span(x, start.directions), np.ones(2), SQUARE, "first", "sum", 1.0, 1e-10)
@@ -61,7 +61,7 @@ class StiffRun(Run):
     Example:
 
     >>> from lib.flow.span import Span
-    >>> from lib.losses import SQUARE
+    >>> from lib.training.losses import SQUARE
     >>> x = np.diag([1.0, 100.0])
     >>> start = Weights(np.array([[0.6, 0.8]]), np.zeros(1), np.ones(1), np.zeros(1))
     >>> run = Run(start, Span(x, start.directions), np.ones(2), SQUARE, "first", "sum", 1.0, 1e-10)

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lib.arguments import array, generator, number, signs, whole
-from lib.datasets import cone_data
+from lib.checks import array, generator, number, signs, whole
+from lib.data.synthetic import cone_data
 from lib.flow import gradient_flow
 from lib.flow.alignment import AlignmentPhase, alignment_phase
 from lib.flow.trajectory import Trajectory
-from lib.geometry import activation_patterns, illegal_changes, least_signed_cosine, regions
-from lib.losses import Loss
+from lib.geometry.patterns import activation_patterns, illegal_changes, least_signed_cosine, regions
 from lib.theory import alignment_bounds as bounds
+from lib.training.losses import Loss
 
 
 @dataclass(frozen=True)
@@ -223,7 +223,7 @@ def flow_from(run: Aligned, log_scale: float, loss: Loss, until: float, slope: f
 
     Example: at a tiny scale the full flow is the alignment phase.
 
-    >>> from lib.losses import TWICE_LOGISTIC
+    >>> from lib.training.losses import TWICE_LOGISTIC
     >>> run = align([[1.0, 0.2], [1.0, -0.3], [-1.0, 0.1]], [1, 1, -1], 20, rng=np.random.default_rng(0))
     >>> flow = flow_from(run, -2000.0, TWICE_LOGISTIC, until=2.0)
     >>> (np.abs(flow.at([2.0]).directions - run.phase.at([2.0])[0]) < 1e-12).all()
@@ -246,7 +246,7 @@ def direction_error(
 
     Example:
 
-    >>> from lib.losses import EXPONENTIAL
+    >>> from lib.training.losses import EXPONENTIAL
     >>> run = align([[1.0, 0.2], [1.0, -0.3], [-1.0, 0.1]], [1, 1, -1], 20, rng=np.random.default_rng(0))
     >>> flow = flow_from(run, -20.0, EXPONENTIAL, until=1.0)
     >>> 0 < direction_error(flow, run.labels, lambda q: np.expm1(-q), [0.0, 1.0]) < 1e-13
@@ -276,7 +276,7 @@ def lemma_ratios(
 
     Example:
 
-    >>> from lib.losses import EXPONENTIAL
+    >>> from lib.training.losses import EXPONENTIAL
     >>> run = align([[1.0, 0.2], [1.0, -0.3], [-1.0, 0.1]], [1, 1, -1], 20, rng=np.random.default_rng(0))
     >>> output, error = lemma_ratios(run, -20.0, EXPONENTIAL, lambda q: np.expm1(-q))
     >>> 0 < output < 1, 0 < error < 1

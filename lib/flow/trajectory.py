@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lib import arguments
-from lib.arguments import array, choice, number, numbers, whole
-from lib.networks import TwoLayer
+from lib import checks
+from lib.checks import array, choice, number, numbers, whole
+from lib.models.two_layer import TwoLayer
 
 
 class Event(NamedTuple):
@@ -62,7 +62,7 @@ class Trajectory:
     Example:
 
     >>> from lib.flow import gradient_flow
-    >>> from lib.losses import SQUARE
+    >>> from lib.training.losses import SQUARE
     >>> run = gradient_flow([[1.0, 0.0]], [-20.0], [1], [[1.0, 0.0]], [2.0], SQUARE, until=30.0)
     >>> run.outputs([5.0, 30.0]).round(6)
     array([[0.],
@@ -140,7 +140,7 @@ def network(directions: ArrayLike, log_norms: ArrayLike, signs: ArrayLike, slope
             f"directions has shape {v.shape}, log_norms {rho.shape}; allowed: (..., m, d) and (..., m)"
         )
     norms = np.exp(rho)
-    return TwoLayer(norms[..., None] * v, arguments.signs("signs", signs, rho.shape[-1:]) * norms, slope)
+    return TwoLayer(norms[..., None] * v, checks.signs("signs", signs, rho.shape[-1:]) * norms, slope)
 
 
 def checked_start(
@@ -174,7 +174,7 @@ def checked_start(
         )
     rho, y = array("log_norms", log_norms, v.shape[:-1]), array("labels", labels, x.shape[:1])
     s = numbers("signs", signs)
-    s = arguments.signs("signs", s, v.shape[:-1] if s.ndim > 1 else v.shape[-2:-1])
+    s = checks.signs("signs", s, v.shape[:-1] if s.ndim > 1 else v.shape[-2:-1])
     choice("reduction", reduction, ("mean", "sum"))
     if (zero := np.flatnonzero(~x.any(axis=1))).size:
         raise ValueError(f"inputs holds a zero vector at row {zero[0]}; no neuron sees it, leave it out")
@@ -196,7 +196,7 @@ def gaussian_start(
     (array([-2304., -2303., -2303.]), array([1., 1., 1.]))
     """
     m, d, log_scale = whole("m", m, 1), whole("d", d, 1), number("log_scale", log_scale)
-    g = arguments.generator("rng", rng).standard_normal((m, d))
+    g = checks.generator("rng", rng).standard_normal((m, d))
     signs = rng.choice([-1.0, 1.0], size=m)
     norms = np.linalg.norm(g, axis=1)
     return g / norms[:, None], np.log(norms) + log_scale, signs

@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lib.arguments import broadcast, number, numbers, refuse_overflow, whole
-from lib.geometry import require_orthogonally_separable
+from lib.checks import broadcast, number, numbers, refuse_overflow, whole
+from lib.geometry.patterns import require_orthogonally_separable
 from lib.theory.cone_constants import (
     AlignmentConstants,
     cap_constant,

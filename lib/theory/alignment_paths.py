@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import digamma
 
-from lib.arguments import broadcast, whole, wholes
+from lib.checks import broadcast, whole, wholes
 
 _MOST_PAIRS = 1e5  # of counts: what a second or two can visit
 

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import linprog
 
-from lib.arguments import array, broadcast, number, numbers, refuse_overflow, whole, wholes
-from lib.geometry import cluster_radius
+from lib.checks import array, broadcast, number, numbers, refuse_overflow, whole, wholes
+from lib.geometry.patterns import cluster_radius
 
 
 def sharp_factor(slope: ArrayLike, k: ArrayLike) -> np.ndarray:

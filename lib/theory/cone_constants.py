@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lib.arguments import array, broadcast, number, numbers, refuse_overflow, whole
-from lib.arguments import signs as checked_signs
-from lib.geometry import cosine
-from lib.separation import labelled_data, separation
+from lib.checks import array, broadcast, number, numbers, refuse_overflow, whole
+from lib.checks import signs as checked_signs
+from lib.geometry.patterns import cosine
+from lib.geometry.separation import labelled_data, separation
 from lib.theory.orthogonal_data import lengths, same_length
 
 

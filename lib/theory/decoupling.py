@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, wrightomega
 
-from lib.arguments import array, broadcast, number, numbers, refuse_overflow
+from lib.checks import array, broadcast, number, numbers, refuse_overflow
 from lib.theory.duality import FeatureProblem, dual_responses
 from lib.theory.roots import increasing_root
 

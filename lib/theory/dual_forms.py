@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import entr, lambertw, wrightomega, xlog1py
 
-from lib.arguments import broadcast, choice, numbers
+from lib.checks import broadcast, choice, numbers
 
 
 def entropy(probability: ArrayLike) -> np.ndarray:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from lib.arguments import array, number, numbers, refuse_overflow
+from lib.checks import array, number, numbers, refuse_overflow
 from lib.theory.dual_forms import entropy, lone_dual
 from lib.theory.newton import EXPONENTIAL, LOGISTIC, damped_newton, dual_newton
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lib.arguments import array, numbers, refuse_overflow
-from lib.arguments import signs as checked_signs
+from lib.checks import array, numbers, refuse_overflow
+from lib.checks import signs as checked_signs
 from lib.theory.orthogonal_data import active_inputs, check_orthogonal, lengths, same_length
 
 

@@ -22,7 +22,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lib.arguments import broadcast, numbers, refuse_overflow
+from lib.checks import broadcast, numbers, refuse_overflow
 
 LARGEST_LOGIT = 700.0
 """Times to larger logits overflow."""

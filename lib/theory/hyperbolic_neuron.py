@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lib.arguments import array, broadcast, number, numbers, refuse_overflow
+from lib.checks import array, broadcast, number, numbers, refuse_overflow
 from lib.theory import learning_curves
 from lib.theory.hyperbolic_clock import LARGEST_LOGIT, angle, clock, excess
 from lib.theory.roots import increasing_root

@@ -19,7 +19,7 @@ from scipy import special
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import expit, lambertw
 
-from lib.arguments import array, broadcast, number, numbers, refuse_overflow
+from lib.checks import array, broadcast, number, numbers, refuse_overflow
 from lib.theory.log_integral import (
     inverse_from_logarithm,
     inverse_log_integral,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import exp1, expi, expit
 
-from lib.arguments import numbers
+from lib.checks import numbers
 
 _SERIES = [1 / (k * np.prod(np.arange(1.0, k + 1))) for k in range(26, 0, -1)]  # below 1e-21 for |u| < 1.7
 _SMALL = 4.0  # F(u) <= 4 means u < 1.61, where the series is used

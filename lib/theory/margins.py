@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import exprel
 
-from lib.arguments import array, broadcast, numbers, refuse_overflow
-from lib.least_norm import ProgramSolution
+from lib.checks import array, broadcast, numbers, refuse_overflow
+from lib.geometry.least_norm import ProgramSolution
 
 
 def loss_exponent(margins: ArrayLike) -> np.ndarray:
@@ -177,7 +177,7 @@ class LogarithmicLaw:
 
     Example:
 
-    >>> from lib.least_norm import least_norm
+    >>> from lib.geometry.least_norm import least_norm
     >>> rows = [[1.0, 0.2], [0.3, 1.0]]
     >>> law = logarithmic_law(least_norm(rows, [1.0, 1.0]), rows)
     >>> round(law.constant, 6), law.residual.round(6)
@@ -207,7 +207,7 @@ def logarithmic_law(
 
     Example:
 
-    >>> from lib.least_norm import least_norm
+    >>> from lib.geometry.least_norm import least_norm
     >>> rows = [[1.0, 0.0, 0.0], [0.0, 2.0, 0.0]]
     >>> logarithmic_law(least_norm(rows, [1.0, 1.0]), rows, outside=[0.0, 0.0, 1.0]).residual.round(6)
     array([0.      , 0.693147, 1.      ])

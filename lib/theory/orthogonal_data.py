@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lib.arguments import array, number, refuse_overflow
-from lib.networks import TwoLayer
+from lib.checks import array, number, refuse_overflow
+from lib.models.two_layer import TwoLayer
 
 
 class Pair(NamedTuple):

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, log_expit, logsumexp, softmax
 
-from lib.arguments import array, numbers, refuse_overflow
-from lib.arguments import signs as checked_signs
+from lib.checks import array, numbers, refuse_overflow
+from lib.checks import signs as checked_signs
 from lib.theory.orthogonal_alignment import orthogonal_alignment
 from lib.theory.orthogonal_data import (
     Pair,

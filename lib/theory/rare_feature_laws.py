@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from lib.arguments import broadcast, numbers, refuse_overflow
+from lib.checks import broadcast, numbers, refuse_overflow
 from lib.theory.roots import increasing_root
 
 

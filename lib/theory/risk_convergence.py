@@ -4,7 +4,7 @@ The network is ``f(x) = v sum_j (phi(<w_j, x>) - phi(<u_j, x>))``, k neurons of 
 ``slope``; an epoch goes once through the n data, one a step of size ``step``, in any order.  The arguments of
 the bounds are the same and broadcast: ``epsilon``, the mean loss to reach; ``n`` and ``k``, 1 or more;
 ``slope`` in (0, 1]; ``v`` and ``step``; ``radius``, the largest input norm; ``teacher``, the norm of a vector
-with ``y_i <w*, x_i> >= 1`` (the shortest, that of :func:`lib.programs.linear_svm`, gives the best bound), all
+with ``y_i <w*, x_i> >= 1`` (the shortest, that of :func:`lib.geometry.programs.linear_svm`, gives the best bound), all
 positive; ``start``, zero or more, the largest norm of an initial neuron.  Relative errors are below 1e-13.
 """
 
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import wrightomega
 
-from lib.arguments import broadcast, numbers, refuse_overflow
+from lib.checks import broadcast, numbers, refuse_overflow
 
 # The largest value of z / (1 + exp(z)), Lambert's W(1/e): a step adds at most twice this to the squared norm.
 LARGEST_PRODUCT = float(wrightomega(-1.0))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from lib.arguments import number, numbers
+from lib.checks import number, numbers
 
 _STEPS = 200
 _RELATIVE = 4 * np.finfo(float).eps

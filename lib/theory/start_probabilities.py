@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
-from lib.arguments import array, broadcast, number, whole, wholes
+from lib.checks import array, broadcast, number, whole, wholes
 from lib.theory.orthogonal_data import lengths
 
 _BLOCK = 1_000_000  # terms at a time

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lib.arguments import array, broadcast, number, numbers, refuse_overflow, whole
+from lib.checks import array, broadcast, number, numbers, refuse_overflow, whole
 from lib.theory.decoupling import decoupled_response
 from lib.theory.dual_forms import lone_dual
 from lib.theory.duality import FeatureProblem, dual_fixed_point

@@ -13,7 +13,7 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 from scipy.special import expit, logit
 
-from lib.arguments import broadcast, number, numbers, refuse_overflow
+from lib.checks import broadcast, number, numbers, refuse_overflow
 from lib.theory.newton import damped_newton
 
 _LARGEST_LOG_RATIO = np.log(1e6)

@@ -4,8 +4,7 @@ import json
 
 import pytest
 from bs4 import BeautifulSoup
-
-from lib.paper_values import read_papers
+from paper_values import read_papers
 
 VALUES = [value for paper in read_papers() for value in paper.values]
 

@@ -8,8 +8,8 @@ import nbformat
 import numpy as np
 import pytest
 
+from lib.claims.ledger import read_ledger
 from lib.flow.neuron import neuron_flow
-from lib.ledger import read_ledger
 from lib.theory.plateaus import Pair, TwoPlateaus
 
 SITE = Path(__file__).parents[2] / "_build" / "html"

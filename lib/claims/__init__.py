@@ -1,0 +1,1 @@
+"""The ledger of claims, and how they are decided."""

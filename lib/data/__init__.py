@@ -1,0 +1,1 @@
+"""Data that chapters share: synthetic families and digits."""

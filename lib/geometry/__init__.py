@@ -1,0 +1,1 @@
+"""Activation patterns and cones, and the convex programs on them."""

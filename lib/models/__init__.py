@@ -1,0 +1,1 @@
+"""Models: two-layer networks, stacks of small torch networks, and their tangent features."""

@@ -1,0 +1,1 @@
+"""Losses, objectives, and training by discrete steps."""

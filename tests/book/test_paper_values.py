@@ -1,0 +1,115 @@
+"""The papers' numbers: every table and figure is there, and each number was copied as the ledger has it."""
+
+import re
+from itertools import pairwise
+
+import pytest
+from paper_values import PaperValue, read_numbers, read_papers
+
+from lib.claims.ledger import find_claim, read_ledger
+
+# How many figures and tables each paper has.
+EXTENT = {
+    "combes2018": (10, 2),
+    "boursier2022": (7, 0),
+    "min2024": (21, 0),
+    "sarussi2021": (9, 0),
+    "pezeshki2021": (6, 4),
+}
+PAPERS = {paper.paper: paper for paper in read_papers()}
+VALUES = [value for paper in PAPERS.values() for value in paper.values]
+
+
+def numbered(place):
+    """The kind of a place and its numbers: of Figures 14 to 17 all four."""
+    kind, rest = re.fullmatch(r"(Figure|Table)s? (.*)", place).groups()
+    if ends := re.match(r"(\d+) to (\d+)", rest):
+        return {(kind, number) for number in range(int(ends[1]), int(ends[2]) + 1)}
+    return {(kind, int(number)) for number in re.findall(r"\d+", rest)}
+
+
+@pytest.mark.parametrize("paper", EXTENT)
+def test_every_table_and_figure_of_a_paper_is_listed(paper):
+    places = {value.place for value in PAPERS[paper].values}
+    places |= {other.place for other in PAPERS[paper].without_numbers}
+    figures, tables = EXTENT[paper]
+    expected = {("Figure", k + 1) for k in range(figures)} | {("Table", k + 1) for k in range(tables)}
+    assert set().union(*map(numbered, places)) == expected
+
+
+def test_the_five_papers_are_there_and_numbers_are_decided_by_their_own_claims():
+    assert set(PAPERS) == set(EXTENT)
+    for paper in PAPERS.values():
+        for one in (*paper.values, *paper.without_numbers):
+            assert {find_claim(claim).paper for claim in one.claims} <= {paper.paper}
+
+
+def test_values_of_one_place_stand_together():
+    for paper in PAPERS.values():
+        places = [value.place for value in paper.values]
+        changes = 1 + sum(one != other for one, other in pairwise(places))
+        assert changes == len(set(places))
+
+
+def test_numbers_that_the_ledger_quotes_are_those_of_the_tables():
+    """Two transcriptions of the same tables, captions and sentences."""
+    quoted = 0
+    for paper in read_ledger():
+        for claim in paper.claims:
+            said = re.search(r"the paper(?: prints|:)([^)]*)", claim.statement)
+            if said:
+                ours = {value.value for value in VALUES if claim.id in value.claims}
+                numbers = {float(number) for number in re.findall(r"\d+(?:\.\d+)?", said[1])}
+                assert numbers <= ours, claim.id
+                quoted += len(numbers)
+    assert quoted >= 15
+
+
+@pytest.mark.parametrize("claim", ["combes2018-tab-1", "boursier2022-fig-3"])
+def test_the_tables_hold_no_number_that_the_ledger_does_not_state(claim):
+    stated = {float(number) for number in re.findall(r"\d+(?:\.\d+)?", find_claim(claim).statement)}
+    assert {value.value for value in VALUES if claim in value.claims} <= stated
+
+
+VALID = """
+paper: toy
+places:
+- place: Table 1
+  title: Thirds
+  unit: "%"
+  values:
+  - {id: toy-1, quantity: A third, value: 33, error: 0.5, origin: rounded}
+  - {id: toy-2, quantity: Two thirds, value: 67, relation: below}
+without_numbers:
+- {place: Figure 1, what: a drawing}
+"""
+
+
+def test_what_a_place_says_holds_for_each_of_its_values(tmp_path):
+    path = tmp_path / "toy.yml"
+    path.write_text(VALID, encoding="utf-8")
+    first, second = read_numbers(path).values
+    assert first == PaperValue("toy-1", "toy", "Table 1", "Thirds", "A third", 33, "%", "is", 0.5, "rounded")
+    assert (second.unit, second.relation, second.error) == ("%", "below", None)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("id: toy-2", "id: toy-1", "toy-1: an id is used once"),
+        ("id: toy-2", "id: other-2", "other-2: an id is used once and starts with 'toy' and a dash"),
+        ("value: 33", "value: .nan", "toy-1: value holds nan"),
+        ("error: 0.5", "error: -1", "toy-1: error holds -1"),
+        (", origin: rounded", "", "toy-1: origin is '', error 0.5"),
+        ("relation: below", "relation: beside", "toy-2: relation"),
+        ("quantity: A third", "colour: red", "toy-1: .*colour"),
+        ("what: a drawing", "what: a drawing, claims: [no-claim]", "Figure 1: claims: .*no-claim"),
+        ("without_numbers:", "others:", "toy.yml: 'without_numbers'; allowed: a mapping"),
+        ("paper: toy", "paper: [", "toy.yml: "),
+    ],
+)
+def test_a_file_with_a_mistake_is_refused(tmp_path, old, new, message):
+    path = tmp_path / "toy.yml"
+    path.write_text(VALID.replace(old, new), encoding="utf-8")
+    with pytest.raises(ValueError, match=message):
+        read_numbers(path)

@@ -1,0 +1,186 @@
+"""The experiments of sarussi2021 at reduced size: their descent, their measures, and what they must show."""
+
+import dataclasses
+import functools
+import json
+
+import numpy as np
+import pytest
+
+from lib.data.synthetic import three_points
+from lib.experiments import sarussi2021, sarussi2021_gaussians
+from lib.experiments.registry import find
+from lib.geometry.patterns import agreement, perfect_agreement_margin
+from lib.models.two_layer import two_sided_network
+from lib.training.descent import gradient_descent
+from lib.training.losses import LOGISTIC
+from tests.images import write_mnist
+
+DIGITS = ["sarussi2021-figure-2", "sarussi2021-figure-6"]
+
+SLOPES = "sarussi2021-slopes"
+GAUSSIANS = ["sarussi2021-figure-8", "sarussi2021-figure-9"]
+
+
+@functools.cache
+def quick(name):
+    """The metrics of the first seed of an experiment's quick configuration."""
+    experiment = find(name)
+    return experiment.run(experiment.quick, [0], "cpu")
+
+
+@pytest.mark.parametrize("name", [*DIGITS, SLOPES, *GAUSSIANS])
+def test_metrics_are_plain_finite_and_small(name):
+    metrics = quick(name)
+    assert json.loads(json.dumps(metrics, allow_nan=False)) == metrics
+    # As many seeds as are recorded stay below 100 kB: there are half as many points here.
+    assert len(json.dumps(metrics)) * find(name).seeds < 60_000
+
+
+class TestDigitPairs:
+    def test_the_steps_are_those_of_stochastic_gradient_descent(self):
+        """Against the dense steps of lib.training.descent, with the same draws."""
+        config = sarussi2021.DigitPairs("digits", ((3, 5),), scale=1e-3, step=0.05)
+        images = sarussi2021._split(config, (3, 5), np.random.default_rng(0))
+        start = two_sided_network(4, 64, 1e-3, rng=np.random.default_rng(1), v=0.5, slope=0.3)
+        order = np.random.default_rng(2).permutation(len(images.labels))
+        run = gradient_descent(
+            start,
+            images.inputs,
+            images.labels,
+            LOGISTIC,
+            step=0.05,
+            steps=len(order),
+            train_a=False,
+            samples=order,
+        )
+        weights = start.w.T.copy()
+        examples = [
+            (y, np.flatnonzero(x), x[x != 0]) for x, y in zip(images.inputs, images.labels, strict=True)
+        ]
+        sarussi2021._pass(weights, start.a, 0.3, 0.05, [examples[i] for i in order])
+        # Sums in another order: a rounding for each of 255 steps on 64 products, hardly amplified.
+        np.testing.assert_allclose(weights.T, run.network.w, rtol=1e-10, atol=1e-12)
+
+    def test_examples_are_split_without_loss_or_repetition(self):
+        config = sarussi2021.DigitPairs("digits", ((0, 1),))
+        images = sarussi2021._split(config, (0, 1), np.random.default_rng(3))
+        x, y = sarussi2021.digits_pair(0, 1, centred=False)
+        assert len(images.test_labels) == round(0.3 * len(y))
+        together = np.column_stack(
+            [np.vstack([images.inputs, images.test_inputs]), np.append(images.labels, images.test_labels)]
+        )
+        expected = np.column_stack([x, y])
+        assert np.array_equal(together[np.lexsort(together.T)], expected[np.lexsort(expected.T)])
+
+    def test_a_seed_does_not_depend_on_the_others(self):
+        config = dataclasses.replace(find(DIGITS[0]).quick, epochs=3)
+        assert sarussi2021.run_digit_pairs(config, [1]) == sarussi2021.run_digit_pairs(config, [0, 1])[1:]
+
+    @pytest.mark.parametrize("name", DIGITS)
+    def test_a_small_start_and_short_steps_put_the_images_into_the_linear_region(self, name):
+        """As Figures 2 and 6 show it; a large start does not."""
+        for metrics in quick(name):
+            for pair in metrics.values():
+                small, large = pair["small-start"], pair["large-start"]
+                assert small["outside"][0] == small["outside_test"][0] == 1
+                assert max(small["outside"][-1], small["outside_test"][-1]) < 0.05
+                assert small["outside_sharp"] <= small["outside"][-1]
+                assert min(large["outside"]) == min(large["outside_test"]) == 1
+                assert max(small["error"][-1], large["error"][-1]) < 0.01
+
+    def test_clusters_freeze_while_their_means_move_apart(self):
+        """What Theorem 6.1 rests on: neurons that agree keep their differences."""
+        for metrics in quick(DIGITS[0]):
+            for pair in metrics.values():
+                small = {name: np.array(values) for name, values in pair["small-start"].items()}
+                later = small["epochs"] >= 3
+                radii, distances = small["radius"][later], small["distance"][later]
+                share = small["disagreements"][later].max() / pair["examples"][0]
+                # Only steps on images about which neurons disagree change differences.
+                assert share < 0.05
+                assert np.ptp(radii) < share * np.ptp(distances)
+                assert distances[-1] > 1.5 * distances[0]
+
+    def test_long_steps_spread_the_clusters_from_the_same_small_start(self):
+        for metrics in quick(DIGITS[0]):
+            for pair in metrics.values():
+                small, long = pair["small-start"], pair["long-steps"]
+                assert small["radius"][0] == long["radius"][0]
+                assert long["outside"][-1] == 1 and long["radius"][-1] > 50 * small["radius"][-1]
+                assert long["loss"][-1] < small["loss"][-1]
+
+    def test_mnist_comes_from_the_folder_of_the_reader(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("LEARNING_DYNAMICS_MNIST", str(tmp_path))
+        config = sarussi2021.DigitPairs("test", ((1, 0),), ("small-start",), epochs=1)
+        with pytest.raises(FileNotFoundError, match=r"t10k-images-idx3-ubyte.gz is not in"):
+            sarussi2021.run_digit_pairs(config, [0])
+        hashes = write_mnist(tmp_path)
+        read = functools.partial(sarussi2021.mnist_pair, hashes=hashes)
+        monkeypatch.setattr(sarussi2021, "mnist_pair", read)
+        assert sum(sarussi2021.run_digit_pairs(config, [0])[0]["1-0"]["examples"]) == 5
+
+
+class TestGaussianClasses:
+    @pytest.mark.parametrize("name", GAUSSIANS)
+    def test_a_seed_does_not_depend_on_the_others(self, name):
+        """Though all are trained in one batch."""
+        config = dataclasses.replace(find(name).quick, epochs=4, horizon=1.0)
+        alone = sarussi2021_gaussians.run_gaussian_classes(config, [1])
+        assert alone == sarussi2021_gaussians.run_gaussian_classes(config, [0, 1])[1:]
+
+    def test_the_outlier_is_added_to_the_same_classes(self):
+        config = find("sarussi2021-figure-9").full
+        x, y = sarussi2021_gaussians._draw(config, 3)
+        alone = sarussi2021_gaussians._draw(dataclasses.replace(config, outlier=None), 3)
+        assert np.array_equal(x[:-1], alone[0]) and np.array_equal(y[:-1], alone[1])
+        assert np.linalg.norm(x[-1]) == pytest.approx(4, rel=1e-15)
+        assert y[-1] == 1 and x[-1, 0] < 0 < x[-1, 1]
+
+    def test_what_is_looked_at_agrees_with_the_margins_of_the_regimes(self):
+        """On random networks of few neurons, about half of which agree."""
+        rng = np.random.default_rng(5)
+        x, y = rng.standard_normal((3, 2)), np.array([1.0, 1.0, -1.0])
+        seen = set()
+        for _ in range(200):
+            network = two_sided_network(2, 2, 1.0, rng=rng, slope=0.5)
+            look = sarussi2021_gaussians._look(network, x, y)
+            w, u = np.split(network.w, 2)
+            for neurons, name in ((w, "w"), (u, "u")):
+                assert (look[f"disagreements_{name}"] == 0) == (agreement(neurons, x)[1] > 0)
+            perfect = perfect_agreement_margin(w, u, x, y) > 0
+            assert (look["share_w"] == look["share_u"] == 1) == perfect
+            seen.add((perfect, look["disagreements_w"] == 0))
+        assert seen >= {(False, False), (False, True)}
+
+    def test_where_clustered_networks_end_is_known_in_three_cases(self):
+        """Symmetric classes; three points whose w neurons stay on the normal of the second; no program."""
+        x = np.array([[1.0, 0.2], [-1.0, -0.2]])
+        assert sarussi2021_gaussians._limit(x, np.array([1.0, -1.0]), 0.5)["limit"] == "perfect"
+        found = sarussi2021_gaussians._limit(*three_points(150.0), 0.1)
+        assert found["certificate"] <= 0 and found["limit"] == "kink"
+        x = np.array([[1.0, 0.0], [-1.0, 0.0], [2.0, 1.0]])
+        nothing = {"certificate": None, "limit": None}
+        assert sarussi2021_gaussians._limit(x, np.array([1.0, 1.0, -1.0]), 0.5) == nothing
+
+    def test_a_small_start_enters_the_perfect_regime_in_high_dimension(self):
+        """As Figure 8 shows it; program (8) certifies that it stays, and the flow does."""
+        for metrics in quick("sarussi2021-figure-8"):
+            small, large = metrics["small-start"], metrics["large-start"]
+            assert small["share_w"][-1] == small["share_u"][-1] == 1
+            assert max(large["share_w"][-1], large["share_u"][-1]) < 0.5
+            assert metrics["certificate"] > 0 and metrics["limit"] == "perfect"
+            assert (small["regime"], small["leaves"], large["regime"]) == ("perfect", None, "none")
+
+    def test_an_outlier_keeps_one_type_out_of_the_perfect_regime_for_a_while(self):
+        """As Figure 9 shows it, on two of three draws; the flow leaves that regime soon."""
+        experiment = find("sarussi2021-figure-9")
+        runs = experiment.run(experiment.quick, range(3), "cpu")
+        for metrics in runs:
+            assert metrics["without-outlier"]["regime"] == "perfect"
+        others = [one["small-start"] for one in runs if one["small-start"]["regime"] == "other"]
+        assert len(others) == 2
+        for one in others:
+            assert one["error"][-1] == one["disagreements_w"][-1] == one["disagreements_u"][-1] == 0
+            assert {one["share_w"][-1], one["share_u"][-1]} == {0, 1}
+            assert 0 < one["leaves"] < 10

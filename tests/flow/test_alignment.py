@@ -1,0 +1,223 @@
+"""The exact alignment flow against DOP853, closed cases, symmetries, and its boundary rules."""
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+from lib.data.synthetic import cone_data
+from lib.flow.alignment import alignment_phase
+
+
+def integrate_one(w, sign, inputs, forces, slope, until):
+    """The same flow of one neuron by DOP853, restarted at each zero of a pre-activation."""
+    active, events, time, frozen = inputs @ w > 0, [], 0.0, set()
+    state = np.append(w / np.linalg.norm(w), np.log(np.linalg.norm(w)))
+    while True:
+        drift = sign * (np.where(active, 1.0, slope) * forces) @ inputs
+
+        def field(_, state, drift=drift):
+            growth = state[:-1] @ drift
+            return np.append(drift - growth * state[:-1], growth)
+
+        watched = [i for i in range(len(inputs)) if i not in frozen]
+        crossings = []
+        for i in watched:
+
+            def crossing(_, state, x=inputs[i]):
+                return state[:-1] @ x
+
+            crossing.terminal, crossing.direction = True, -1 if active[i] else 1
+            crossings.append(crossing)
+        run = solve_ivp(field, (time, until), state, "DOP853", rtol=3e-14, atol=1e-14, events=crossings)
+        time, state = run.t[-1], run.y[:, -1]
+        if run.status == 0:
+            return events, state[:-1] / np.linalg.norm(state[:-1]), state[-1]
+        i = watched[next(k for k, times in enumerate(run.t_events) if times.size)]
+        events.append((time, i, not active[i]))
+        active[i] = not active[i]
+        if abs((np.where(active, 1.0, slope) * forces) @ inputs @ inputs[i]) < 1e-12:
+            frozen.add(i)
+
+
+def random_problem(kind, seed):
+    rng = np.random.default_rng(seed)
+    if kind == "cone":
+        inputs, forces = cone_data(2, 2, 3, 0.05, rng=rng, norms=(0.7, 1.3))
+    elif kind == "orthonormal":
+        inputs, forces = np.linalg.qr(rng.standard_normal((4, 4)))[0], rng.standard_normal(4)
+    else:
+        inputs, forces = rng.standard_normal((4, 4)), rng.standard_normal(4)
+    return rng.standard_normal((4, inputs.shape[1])), rng.choice([-1.0, 1.0], 4), inputs, forces
+
+
+# In general position units may slide; these seeds have none that does, those that do are tested below.
+GENERAL = (0, 9, 11, 13, 27, 39)
+CASES = [("cone", s) for s in range(6)] + [("orthonormal", s) for s in range(6)]
+CASES += [("general", s) for s in GENERAL]
+
+
+@pytest.mark.parametrize(("kind", "seed"), CASES)
+@pytest.mark.parametrize("slope", [0.0, 0.3])
+def test_against_dop853(kind, seed, slope):
+    w, signs, inputs, forces = random_problem(kind, seed)
+    phase = alignment_phase(w, signs, inputs, forces, slope=slope)
+    directions, log_norms = phase.at(np.array([3.0]))
+    for j in range(4):
+        events, direction, log_norm = integrate_one(w[j], signs[j], inputs, forces, slope, 3.0)
+        mine = phase.events[(phase.events.neuron == j) & (phase.events.time < 3.0)]
+        assert [(i, entering) for _, i, entering in events] == [(e.datum, e.entering) for e in mine]
+        np.testing.assert_allclose([t for t, *_ in events], mine.time, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(directions[0, j], direction, rtol=0, atol=1e-9)
+        assert log_norms[0, j] == pytest.approx(log_norm, abs=1e-9)
+
+
+def test_long_run_follows_its_asymptotics():
+    inputs, labels = cone_data(3, 2, 4, 0.2, rng=np.random.default_rng(0))
+    w, signs = np.random.default_rng(1).standard_normal((30, 4)), np.resize([1.0, -1.0], 30)
+    phase = alignment_phase(w, signs, inputs, labels)
+    omega, kappa = phase.asymptotics
+    directions, log_norms = phase.at(np.array([0.0, 1e6]))
+    np.testing.assert_allclose(directions[0], w / np.linalg.norm(w, axis=1)[:, None], atol=1e-15)
+    np.testing.assert_allclose(log_norms[0], np.log(np.linalg.norm(w, axis=1)), atol=1e-15)
+    np.testing.assert_allclose(log_norms[1], omega * 1e6 + log_norms[0] + kappa, rtol=1e-14)
+    plus, minus = inputs[labels > 0].sum(axis=0), inputs[labels < 0].sum(axis=0)
+    expected = np.where(signs > 0, np.linalg.norm(plus), np.linalg.norm(minus))
+    alive = phase.patterns.any(axis=1)
+    np.testing.assert_allclose(omega, np.where(alive, expected, 0.0), rtol=1e-14)
+
+
+def test_scale_free_and_time_reparametrised():
+    w, signs, inputs, forces = random_problem("cone", 3)
+    phase = alignment_phase(w, signs, inputs, forces)
+    tiny = alignment_phase(1e-300 * w, signs, inputs, forces)
+    np.testing.assert_allclose(tiny.events.time, phase.events.time, rtol=1e-13)
+    np.testing.assert_allclose(
+        tiny.at(np.array([2.0]))[1], phase.at(np.array([2.0]))[1] - 300 * np.log(10), rtol=1e-14
+    )
+    half = alignment_phase(w, signs, inputs, 0.5 * forces)
+    np.testing.assert_allclose(half.events.time, 2 * phase.events.time, rtol=1e-13)
+    flipped = alignment_phase(w, -signs, inputs, -forces)
+    np.testing.assert_array_equal(flipped.events.time, phase.events.time)
+
+
+def test_patterns_at_agree_with_events_and_directions():
+    w, signs, inputs, forces = random_problem("cone", 4)
+    phase = alignment_phase(w, signs, inputs, forces)
+    times = np.sort(np.random.default_rng(0).uniform(0, 3, 40))
+    patterns = phase.patterns_at(times)
+    np.testing.assert_array_equal(patterns, phase.at(times)[0] @ inputs.T > 0)
+    assert (patterns[1:] != patterns[:-1]).sum() == ((phase.events.time > times[0]) & (
+        phase.events.time <= times[-1])).sum()  # fmt: skip
+    np.testing.assert_array_equal(phase.patterns_at(np.array([1e3]))[0], phase.patterns)
+
+
+def test_exactly_opposite_unit_stays_and_shrinks():
+    phase = alignment_phase([[-3.0, 0.0]], [-1], [[-1.0, 0.0]], [2.0])
+    assert phase.events.size == 0
+    directions, log_norms = phase.at(np.array([5.0, 500.0]))
+    np.testing.assert_array_equal(directions[:, 0], [[-1.0, 0.0]] * 2)
+    np.testing.assert_allclose(log_norms[:, 0], np.log(3) - 2 * np.array([5.0, 500.0]))
+    assert phase.asymptotics[0] == [-2.0] and phase.asymptotics[1] == [0.0]
+
+
+def test_orthonormal_coordinates_freeze_at_zero():
+    """A coordinate with a repelling datum reaches zero in finite time and stays; closed form in 2-D."""
+    w = np.array([[1.0, 1.0]])
+    phase = alignment_phase(w, [1], np.eye(2), [1.0, -1.0])
+    assert phase.events.entering.tolist() == [False] and phase.events.datum.tolist() == [1]
+    # w_2 = q + ... along e = (1, -1)/sqrt(2): p from 0 with q = (1, 1): zero of 1 - sinh(sqrt(2) t).
+    assert phase.events.time[0] == pytest.approx(np.arcsinh(1.0) / np.sqrt(2), rel=1e-14)
+    directions, _ = phase.at(np.array([1.0, 50.0]))
+    np.testing.assert_allclose(directions[:, 0], [[1.0, 0.0]] * 2, atol=1e-15)
+    assert not phase.sliding.any() and phase.asymptotics[0][0] == pytest.approx(1.0)
+
+
+def sliding_problem():
+    # Datum 0 pulls to (1, 0.6), datum 1 = (0, 1) pushes back: the unit slides along the first axis.
+    return np.array([[1.0, -0.5]]), [1.0], np.array([[1.0, 0.6], [0.0, 1.0]]), np.array([1.0, -2.0])
+
+
+def test_sliding_raises_and_names_neuron_and_datum():
+    with pytest.raises(ValueError, match=r"neuron 0 slides along the boundary of datum 1"):
+        alignment_phase(*sliding_problem())
+
+
+def test_sliding_agrees_with_a_smoothed_step():
+    w, signs, inputs, forces = sliding_problem()
+    phase = alignment_phase(w, signs, inputs, forces, sliding=True)
+    assert phase.sliding.tolist() == [[False, True]]
+
+    def field(_, w, width=1e-7):
+        gates = np.array([inputs[0] @ w > 0, 0.5 + 0.5 * np.tanh(inputs[1] @ w / width)])
+        return np.linalg.norm(w) * (gates * forces) @ inputs
+
+    run = solve_ivp(field, (0, 3), w[0], "Radau", rtol=1e-9, atol=1e-12)
+    directions, log_norms = phase.at(np.array([3.0]))
+    # The smoothed solution stays within a few widths of the boundary.
+    np.testing.assert_allclose(np.exp(log_norms[0]) * directions[0, 0], run.y[:, -1], atol=1e-5)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3, 4, 5])
+def test_general_position_with_sliding_is_the_limit_of_smoothed_steps(seed):
+    w, signs, inputs, forces = random_problem("general", seed)
+    phase = alignment_phase(w, signs, inputs, forces, sliding=True)
+    directions, _ = phase.at(np.array([1.0]))
+
+    def distance(width):
+        def field(_, state):
+            u = state.reshape(w.shape)
+            gates = 0.5 + 0.5 * np.tanh(u @ inputs.T / width)
+            return ((signs * np.linalg.norm(u, axis=1))[:, None] * ((gates * forces) @ inputs)).ravel()
+
+        end = solve_ivp(field, (0, 1), w.ravel(), "RK45", rtol=1e-7, atol=1e-9, max_step=width)
+        end = end.y[:, -1].reshape(w.shape)
+        return np.abs(directions[0] - end / np.linalg.norm(end, axis=1)[:, None]).max()
+
+    # The smoothed solution is off by a multiple of the width of the smoothed step.
+    wide, narrow = distance(4e-3), distance(1e-3)
+    assert narrow < 3e-3
+    assert narrow < 0.35 * wide
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_general_position_with_sliding_ends_and_only_grows_its_coverage(seed):
+    """Along the flow ``s sum_i F_i phi(<v, x_i>)`` of the direction never decreases (a gradient ascent)."""
+    w, signs, inputs, forces = random_problem("general", seed)
+    for slope in (0.0, 0.3):
+        phase = alignment_phase(w, signs, inputs, forces, slope=slope, sliding=True)
+        directions, _ = phase.at(np.linspace(0, 10, 200))
+        z = directions @ inputs.T
+        coverage = signs * (np.maximum(z, slope * z) @ forces)
+        assert np.diff(coverage, axis=0).min() > -1e-12
+        assert phase.settled.all()
+
+
+def test_until_stops_early():
+    w, signs, inputs, forces = random_problem("cone", 3)
+    full = alignment_phase(w, signs, inputs, forces)
+    cut = np.median(full.events.time)
+    part = alignment_phase(w, signs, inputs, forces, until=cut)
+    np.testing.assert_array_equal(part.events, full.events[full.events.time <= cut])
+    with pytest.raises(ValueError, match="until"):
+        _ = part.asymptotics
+
+
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [
+        ({"w": [[0.0, 0.0]]}, "neuron 0"),
+        ({"w": [1.0, 2.0]}, "w has shape"),
+        ({"signs": [2.0]}, "signs"),
+        ({"inputs": np.eye(3)}, "inputs"),
+        ({"inputs": [[1.0, 0.0], [0.0, 0.0]]}, "inputs holds the zero vector at row 1"),
+        ({"forces": [1.0, np.nan]}, "forces"),
+        ({"slope": -0.1}, "slope"),
+        ({"until": -1.0}, "until"),
+    ],
+)
+def test_bad_input_is_named(changes, name):
+    good = {"w": [[1.0, 2.0]], "signs": [1.0], "inputs": np.eye(2), "forces": [1.0, 1.0]}
+    with pytest.raises(ValueError, match=name):
+        alignment_phase(**{**good, **changes})
+    with pytest.raises(ValueError, match="times"):
+        alignment_phase(**good).at(np.array([-1.0]))

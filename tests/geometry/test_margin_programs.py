@@ -1,0 +1,300 @@
+import cvxpy
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from lib.data.synthetic import antipodal_gaussians, six_points, three_points
+from lib.geometry.least_norm import Infeasible, SolverFailure, certify, least_norm, nonnegative_least_squares
+from lib.geometry.patterns import distance_to_cone, perfect_agreement_margin
+from lib.geometry.programs import (
+    agreement_features,
+    agreement_gram,
+    agreement_program,
+    cell_program,
+    extended_agreement_program,
+    flippable_points,
+    flipping_margins,
+    linear_svm,
+)
+from lib.geometry.separation import largest_margin, project_on_cone, separation
+from lib.models.two_layer import TwoLayer
+
+
+def classes(seed=3, mean=(2, 1.5), spread=0.6, n=40):
+    return antipodal_gaussians(n, mean, spread, rng=np.random.default_rng(seed))
+
+
+def solve_elsewhere(rows, bounds):
+    x = cvxpy.Variable(rows.shape[1])
+    problem = cvxpy.Problem(cvxpy.Minimize(cvxpy.sum_squares(x)), [rows @ x >= bounds])
+    problem.solve(solver=cvxpy.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
+    return x.value
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_least_norm_agrees_with_an_interior_point_solver(seed):
+    rng = np.random.default_rng(seed)
+    rows = rng.standard_normal((12, 6)) + 1.0
+    bounds = rng.uniform(-1, 3, size=12)
+    solution = least_norm(rows, bounds)
+    np.testing.assert_allclose(solution.x, solve_elsewhere(rows, bounds), atol=1e-7)
+    assert solution.primal_residual < 1e-12
+    assert solution.dual_residual < 1e-12
+
+
+def test_a_satisfied_constraint_costs_nothing():
+    assert least_norm(np.eye(2), np.array([-1.0, -2.0])).norm < 1e-15
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_residuals_and_gap_are_those_of_rounding_and_see_a_perturbed_solution(seed):
+    rng = np.random.default_rng(seed)
+    rows, bounds = rng.standard_normal((12, 6)) + 1.0, rng.uniform(0, 3, size=12)
+    right = least_norm(rows, bounds)
+    assert max(right.primal_residual, right.dual_residual, abs(right.gap)) < 1e-12
+    moved = certify(rows, bounds, right.x + 1e-3 * rng.standard_normal(6), right.duals)
+    assert moved.primal_residual > 1e-5 and moved.dual_residual > 1e-5
+    inflated = certify(rows, bounds, 1.01 * right.x, right.duals)
+    assert inflated.primal_residual < 1e-12
+    assert inflated.gap == pytest.approx((1.01**2 - 1) * right.norm**2 / 2, rel=1e-9)
+
+
+def test_the_gap_bounds_the_distance_from_the_optimal_value():
+    rows, bounds = np.random.default_rng(0).standard_normal((8, 5)) + 1.0, np.ones(8)
+    optimal = least_norm(rows, bounds).norm ** 2 / 2
+    rough = certify(rows, bounds, least_norm(rows, 1.1 * bounds).x, 0.9 * least_norm(rows, bounds).duals)
+    assert rough.norm**2 / 2 - rough.gap <= optimal <= rough.norm**2 / 2
+
+
+def test_support_vectors_weigh_what_the_solution_weighs():
+    right = linear_svm(*classes())
+    np.testing.assert_allclose(right.duals.sum(), right.norm**2, rtol=1e-12)
+
+
+def test_scaling_the_data_scales_the_solution():
+    inputs, labels = classes()
+    for solve in (linear_svm, lambda x, y: agreement_program(x, y, 0.3)):
+        np.testing.assert_allclose(solve(1000 * inputs, labels).x * 1000, solve(inputs, labels).x, rtol=1e-10)
+
+
+def test_a_linear_network_has_the_linear_margin():
+    inputs, labels = classes()
+    w, u = np.split(agreement_program(inputs, labels, 1.0).x, 2)
+    np.testing.assert_allclose(w, -u, atol=1e-14)
+    np.testing.assert_allclose(w - u, linear_svm(inputs, labels).x, rtol=1e-10)
+
+
+def test_the_extended_program_keeps_a_solution_in_the_regime_and_corrects_one_outside():
+    inputs, labels = classes()
+    inside = agreement_program(inputs, labels, 0.1)
+    assert perfect_agreement_margin(*np.split(inside.x, 2), inputs, labels) > 0
+    np.testing.assert_allclose(extended_agreement_program(inputs, labels, 0.1).x, inside.x, atol=1e-12)
+    inputs, labels = classes(seed=5, mean=(1, 0.6), spread=0.5)
+    outside = agreement_program(inputs, labels, 0.1)
+    assert perfect_agreement_margin(*np.split(outside.x, 2), inputs, labels) < 0
+    assert extended_agreement_program(inputs, labels, 0.1).norm > outside.norm
+
+
+def test_the_program_of_an_agreement_cell_is_program_8_for_every_neuron():
+    inputs, labels = classes()
+    rng = np.random.default_rng(0)
+    a = 0.5 * np.repeat([1.0, -1.0], 3)
+    network = TwoLayer(a[:, None] * [2.0, 1.5] + 0.1 * rng.standard_normal((6, 2)), a, 0.3)
+    neurons = cell_program(network, inputs, labels).x.reshape(6, 2)
+    w, u = np.split(agreement_program(inputs, labels, 0.3).x / (3 * 0.5), 2)
+    np.testing.assert_allclose(neurons, np.repeat([w, u], 3, axis=0), atol=1e-10)
+
+
+def test_a_cell_program_keeps_the_signs_of_its_cell():
+    inputs, labels = three_points()
+    w = np.array([[1.0, 0.1], [-0.2, 1.0], [-1.0, 0.2]])
+    network = TwoLayer(w, np.array([1.0, 1.0, -1.0]), 0.1)
+    solution = cell_program(network, inputs, labels)
+    z = inputs @ solution.x.reshape(3, 2).T
+    assert (z * np.where(network.preactivations(inputs) > 0, 1, -1) > -1e-10).all()
+    assert solution.dual_residual < 1e-9
+
+
+def test_stacked_points_give_the_margins_of_the_regime():
+    inputs, labels = six_points()
+    w, u = np.array([2.0, 0.3]), np.array([-1.5, 0.4])
+    assert perfect_agreement_margin(w, u, inputs, labels) > 0
+    output = np.maximum(inputs @ w, 0.2 * inputs @ w) - np.maximum(inputs @ u, 0.2 * inputs @ u)
+    features = agreement_features(inputs, labels, 0.2)
+    np.testing.assert_allclose(features @ np.concatenate([w, u]), labels * output, atol=1e-15)
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.3, 1.0])
+def test_gram_matrix_is_that_of_the_features(slope):
+    inputs, labels = classes(n=10)
+    features = agreement_features(inputs, labels, slope)
+    np.testing.assert_allclose(agreement_gram(inputs, labels, slope), features @ features.T, atol=1e-12)
+
+
+def test_the_norm_of_program_8_in_the_coordinates_of_its_margins():
+    slope = 0.3
+    w, u = np.split(agreement_program(*classes(), slope).x, 2)
+    p, q = w - slope * u, u - slope * w
+    np.testing.assert_allclose(w - u, (p - q) / (1 + slope), atol=1e-14)
+    norm = ((1 + slope**2) * (p @ p + q @ q) + 4 * slope * p @ q) / (1 - slope**2) ** 2
+    assert norm == pytest.approx(w @ w + u @ u, rel=1e-13)
+
+
+def test_flipping_margins_are_one_class_margins_and_carry_their_proofs():
+    inputs, labels = classes(seed=5, mean=(1, 0.6), spread=0.5, n=12)
+    for x, label, found in zip(inputs, labels, flipping_margins(inputs, labels), strict=True):
+        points = -label * np.vstack([inputs[labels != label], x])
+        assert np.linalg.norm(found.weights @ points) == pytest.approx(found.bound, abs=1e-13)
+        assert abs(found.gap) < 1e-12
+        if found.separable:
+            assert (points @ found.normal).min() == pytest.approx(found.margin, abs=1e-13)
+
+
+def test_a_network_that_is_constant_at_a_datum_has_no_margin_there():
+    network = TwoLayer(np.array([[1.0, 0.0]]), np.ones(1), 0.0)
+    with pytest.raises(Infeasible, match="network is constant near input 1"):
+        cell_program(network, np.array([[1.0, 0.0], [-1.0, 0.0]]), np.array([1.0, -1.0]))
+
+
+@pytest.mark.parametrize("d", [1, 2, 4])
+def test_flippable_points_agree_with_the_cone_condition(d):
+    inputs, labels = classes(mean=(2.0,) + (0.5,) * (d - 1), n=20)
+    by_cone = [distance_to_cone(-x, inputs[labels != y]) > 1e-9 for x, y in zip(inputs, labels, strict=True)]
+    np.testing.assert_array_equal(flippable_points(inputs, labels), by_cone)
+
+
+def test_symmetric_data_have_no_flippable_point():
+    inputs, labels = classes()
+    half = inputs[:20]
+    assert not flippable_points(np.vstack([half, -half]), labels).any()
+
+
+NOT_SEPARABLE = (np.array([[1.0, 0.0], [1.0, 0.1], [1.0, -0.1]]), np.array([-1.0, 1.0, 1.0]))
+
+
+@pytest.mark.parametrize(
+    ("solve", "name"),
+    [
+        (linear_svm, "the linear hard-margin problem"),
+        (lambda x, y: agreement_program(x, y, 0.5), "hard-margin"),
+        (lambda x, y: extended_agreement_program(x, y, 0.5), "extended"),
+    ],
+)
+def test_data_that_are_not_separable_are_refused_by_name_and_with_a_proof(solve, name):
+    inputs, labels = NOT_SEPARABLE
+    with pytest.raises(Infeasible, match=f"{name}.*inputs has no feasible point"):
+        solve(inputs, labels)
+    with pytest.raises(Infeasible) as refusal:
+        linear_svm(inputs, labels)
+    np.testing.assert_allclose(refusal.value.weights, [0.5, 0.25, 0.25], rtol=1e-12)
+
+
+coordinates = st.floats(-10, 10).map(lambda value: round(value, 3))
+
+
+@settings(max_examples=60)
+@given(
+    arrays(float, st.tuples(st.integers(1, 8), st.integers(1, 4)), elements=coordinates),
+    st.lists(st.floats(0.05, 1), min_size=8, max_size=8),
+)
+def test_points_that_surround_the_origin_are_refused_with_weights_that_show_it(points, weights):
+    points = points[np.abs(points).max(axis=1) > 0.01]
+    closing = -np.array(weights[: len(points)]) @ points
+    if not len(points) or np.abs(closing).max() < 0.01:
+        return
+    surrounding = np.vstack([points, closing])
+    with pytest.raises(Infeasible) as refusal:
+        least_norm(surrounding, np.ones(len(surrounding)))
+    certificate = refusal.value.weights
+    assert (certificate >= 0).all() and certificate.sum() == pytest.approx(1)
+    assert np.abs(certificate @ surrounding).max() < 1e-12 * np.abs(surrounding).max()
+    found = largest_margin(surrounding)
+    assert not found.separable and found.gap < 1e-12 * np.abs(surrounding).max()
+
+
+@settings(max_examples=60)
+@given(arrays(float, st.tuples(st.integers(1, 8), st.integers(1, 4)), elements=coordinates))
+def test_every_margin_comes_with_its_proof(points):
+    points = points[np.abs(points).max(axis=1) > 0.01]
+    if not len(points):
+        return
+    found, size = largest_margin(points), np.abs(points).max()
+    assert (found.weights >= 0).all() and found.weights.sum() == pytest.approx(1)
+    assert np.linalg.norm(found.weights @ points) == pytest.approx(found.bound, abs=1e-12 * size)
+    assert abs(found.gap) < 1e-10 * size
+    if found.separable:
+        assert np.linalg.norm(found.normal) == pytest.approx(1)
+        assert (points @ found.normal).min() == pytest.approx(found.margin, abs=1e-12 * size)
+
+
+@pytest.mark.parametrize("margin", [1e-2, 1e-5, 1e-8])
+@pytest.mark.parametrize("scale", [1.0, 1e-200, 1e200])
+def test_small_margins_are_found_on_every_scale(margin, scale):
+    found = largest_margin(scale * np.array([[1, margin], [-1, margin], [0.5, 3 * margin]]))
+    assert found.margin == pytest.approx(margin * scale, rel=1e-12)
+
+
+def test_separation_is_the_hard_margin_problem():
+    inputs, labels = classes()
+    found, program = separation(inputs, labels), linear_svm(inputs, labels)
+    assert found.separable and found.margin == pytest.approx(1 / program.norm, rel=1e-12)
+    np.testing.assert_allclose(found.normal, program.x / program.norm, atol=1e-12)
+    assert not separation(*NOT_SEPARABLE).separable
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_nearest_point_of_a_cone_is_that_of_an_interior_point_solver(seed):
+    rng = np.random.default_rng(seed)
+    generators, point = rng.standard_normal((4, 5)) + 0.5, rng.standard_normal(5)
+    found, weights = project_on_cone(point, generators), cvxpy.Variable(4)
+    distance = cvxpy.norm(weights @ generators - point)
+    cvxpy.Problem(cvxpy.Minimize(distance), [weights >= 0]).solve(solver=cvxpy.CLARABEL)
+    assert found.distance == pytest.approx(distance.value, rel=1e-6)
+    assert found.outside and found.dual_residual < 1e-13 and (found.weights >= 0).all()
+    np.testing.assert_allclose(found.weights @ generators, found.nearest, atol=1e-13)
+    inside = project_on_cone(found.nearest, generators)
+    assert not inside.outside and inside.distance < 1e-13
+
+
+def test_a_solver_that_does_not_settle_says_so(monkeypatch):
+    def unsettled(*_, **__):
+        raise RuntimeError("Maximum number of iterations reached.")
+
+    monkeypatch.setattr("lib.geometry.least_norm.nnls", unsettled)
+    with pytest.raises(SolverFailure, match=r"did not settle.*scale the data"):
+        nonnegative_least_squares(np.eye(2), np.ones(2))
+    monkeypatch.setattr(
+        "lib.geometry.least_norm.nnls", lambda matrix, *_, **__: (np.zeros(matrix.shape[1]), 1.0)
+    )
+    with pytest.raises(SolverFailure, match="was not solved: a constraint is violated by 1"):
+        least_norm(np.eye(2), np.ones(2))
+
+
+def test_program_8_alone_does_not_see_that_data_are_not_separable():
+    inputs = np.array([[1.0, 0.0], [1.0, 0.1], [1.0, -0.1]])
+    features = agreement_features(inputs, np.array([-1.0, 1.0, 1.0]), 0.5)
+    assert least_norm(features, np.ones(3)).primal_residual < 1e-14
+
+
+@pytest.mark.parametrize(
+    ("rows", "bounds", "message"),
+    [
+        (np.zeros((0, 2)), np.zeros(0), "shape"),
+        (np.eye(2), np.ones(3), "shape"),
+        (np.diag([1.0, 0.0]), np.ones(2), "zero row, at index 1"),
+        (np.full((1, 1), np.nan), np.ones(1), "rows holds nan"),
+    ],
+)
+def test_bad_programs_are_refused(rows, bounds, message):
+    with pytest.raises(ValueError, match=message):
+        least_norm(rows, bounds)
+
+
+def test_bad_labels_and_slopes_are_refused():
+    inputs, labels = six_points()
+    with pytest.raises(ValueError, match="both present"):
+        linear_svm(inputs, np.ones(6))
+    with pytest.raises(ValueError, match=r"slope holds 1\.5"):
+        agreement_program(inputs, labels, 1.5)

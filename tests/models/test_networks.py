@@ -1,0 +1,138 @@
+"""Two-layer networks: batches, symmetries, gradients by complex steps, and what arguments may look like."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from lib.models.two_layer import TwoLayer, balanced_network, two_sided_network
+
+ENTRIES = st.floats(-3, 3)
+SLOPES = st.sampled_from([0.0, 0.3, 1.0])
+
+
+def drawn(seed=0, lead=(), m=4, d=3, slope=0.3):
+    rng = np.random.default_rng(seed)
+    return TwoLayer(rng.standard_normal((*lead, m, d)), rng.standard_normal((*lead, m)), slope)
+
+
+@given(arrays(float, (4, 3), elements=ENTRIES), arrays(float, 4, elements=ENTRIES), SLOPES)
+def test_units_add_up_and_their_order_does_not_matter(w, a, slope):
+    inputs = np.random.default_rng(0).standard_normal((5, 3))
+    units = [TwoLayer(w[[j]], a[[j]], slope)(inputs) for j in range(4)]
+    whole = TwoLayer(w, a, slope)(inputs)
+    np.testing.assert_allclose(whole, sum(units), atol=1e-13)
+    np.testing.assert_allclose(TwoLayer(w[::-1], a[::-1], slope)(inputs), whole, atol=1e-13)
+
+
+@given(st.floats(0.01, 100), SLOPES)
+def test_scale_moves_between_the_layers(factor, slope):
+    network, inputs = drawn(slope=slope), np.random.default_rng(1).standard_normal((5, 3))
+    moved = network.with_weights(network.w * factor, network.a / factor)
+    np.testing.assert_allclose(moved(inputs), network(inputs), rtol=1e-12, atol=1e-14)
+
+
+@given(SLOPES)
+def test_gradients_obey_euler_for_both_layers(slope):
+    network, inputs = drawn(slope=slope), np.random.default_rng(2).standard_normal((5, 3))
+    slopes = np.arange(1.0, 6.0)
+    in_w, in_a = network.gradients(inputs, slopes)
+    # The output has degree one in each layer, unit by unit: <dl/dw_j, w_j> = a_j dl/da_j.
+    np.testing.assert_allclose((in_w * network.w).sum(axis=1), network.a * in_a, rtol=1e-12, atol=1e-13)
+    assert (network.a @ in_a) == pytest.approx(slopes @ network(inputs), rel=1e-12)
+
+
+def test_gradients_are_derivatives_by_complex_steps():
+    network, inputs = drawn(), np.random.default_rng(3).standard_normal((5, 3))
+    slopes, step = np.linspace(-1, 1, 5), 1e-30
+    in_w, in_a = network.gradients(inputs, slopes)
+
+    def weighted(w, a):
+        z = inputs @ w.T
+        return slopes @ np.where(z.real > 0, z, network.slope * z) @ a
+
+    for j in range(4):
+        for k in range(3):
+            w = network.w.astype(complex)
+            w[j, k] += 1j * step
+            assert weighted(w, network.a).imag / step == pytest.approx(in_w[j, k], rel=1e-12)
+        a = network.a.astype(complex)
+        a[j] += 1j * step
+        assert weighted(network.w, a).imag / step == pytest.approx(in_a[j], rel=1e-12)
+
+
+def test_at_zero_the_derivative_is_the_slope():
+    in_w, in_a = TwoLayer([[0.0]], [2.0], 0.25).gradients([[3.0]], [1.0])
+    assert in_w.item() == 2 * 0.25 * 3 and in_a.item() == 0
+
+
+def test_leading_axes_of_networks_and_of_inputs():
+    batch, rng = drawn(lead=(2, 3)), np.random.default_rng(4)
+    shared, own = rng.standard_normal((5, 3)), rng.standard_normal((2, 3, 5, 3))
+    assert batch(shared).shape == batch(own).shape == (2, 3, 5)
+    slopes = rng.standard_normal((2, 3, 5))
+    in_w, in_a = batch.gradients(own, slopes)
+    for index in np.ndindex(2, 3):
+        one = TwoLayer(batch.w[index], batch.a[index], batch.slope)
+        np.testing.assert_allclose(batch(shared)[index], one(shared), rtol=1e-12)
+        np.testing.assert_allclose(batch(own)[index], one(own[index]), rtol=1e-12)
+        for whole, part in zip((in_w, in_a), one.gradients(own[index], slopes[index]), strict=True):
+            np.testing.assert_allclose(whole[index], part, rtol=1e-12, atol=1e-13)
+
+
+def test_slopes_of_the_outputs_may_be_a_function():
+    network, inputs = drawn(), np.random.default_rng(5).standard_normal((5, 3))
+    for one, other in zip(
+        network.gradients(inputs, np.tanh), network.gradients(inputs, np.tanh(network(inputs))), strict=True
+    ):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_nothing_to_compute_gives_nothing_or_zero():
+    assert drawn()(np.empty((0, 3))).shape == (0,)
+    in_w, in_a = drawn().gradients(np.empty((0, 3)), [])
+    assert not in_w.any() and not in_a.any() and in_w.shape == (4, 3)
+    np.testing.assert_array_equal(TwoLayer(np.empty((0, 2)), [])(np.eye(2)), np.zeros(2))
+
+
+def test_a_network_keeps_its_own_weights_in_double_precision():
+    w = np.eye(2, dtype="float32")
+    w.flags.writeable = False
+    network = TwoLayer(w, [1, -1], slope=1)
+    assert network.w.dtype == network.a.dtype == float and isinstance(network.slope, float)
+    a = np.ones(2)
+    network = network.with_weights(w, a)
+    a[0] = np.nan
+    assert network.a.tolist() == [1.0, 1.0]
+    assert network == network and network != network.with_weights(w, network.a)
+
+
+@pytest.mark.parametrize("inputs", [np.ones(3), np.ones((2, 4)), 1.0])
+def test_inputs_of_another_width_are_refused(inputs):
+    for call in (drawn(), drawn().preactivations, lambda x: drawn().gradients(x, [1.0, 1.0])):
+        with pytest.raises(ValueError, match=r"inputs has shape .*, allowed: \(\.\.\., n, 3\)"):
+            call(inputs)
+
+
+@pytest.mark.parametrize("slopes", [1.0, np.ones(4), np.ones((3, 4))])
+def test_output_slopes_of_another_length_are_refused(slopes):
+    with pytest.raises(ValueError, match=r"output_slopes has shape .*, allowed: \(\.\.\., 5\)"):
+        drawn().gradients(np.ones((5, 3)), slopes)
+
+
+@given(st.integers(-300, 300), st.integers(1, 5), st.integers(1, 5))
+def test_balanced_networks_are_balanced_at_every_scale(exponent, m, d):
+    scale = 10.0**exponent
+    network = balanced_network(m, d, scale, rng=np.random.default_rng(0))
+    # Two roundings of each weight and of the norm: a few units in the last place.
+    norms = np.linalg.norm(network.w / scale, axis=1)
+    np.testing.assert_allclose(abs(network.a) / scale, norms, rtol=1e-14)
+
+
+def test_networks_of_one_seed_differ_by_their_scale_only():
+    one, other = (two_sided_network(3, 2, scale, rng=np.random.default_rng(1)) for scale in (1.0, 0.5))
+    np.testing.assert_array_equal(one.w * 0.5, other.w)
+    np.testing.assert_array_equal(one.a, other.a)
+    assert one.a.tolist() == [1, 1, 1, -1, -1, -1]
+    assert not balanced_network(2, 2, 0, rng=np.random.default_rng(0)).a.any()
