@@ -51,3 +51,25 @@ def browser():
         browser = playwright.chromium.launch(executable_path=path, args=options)
         yield browser
         browser.close()
+
+
+@pytest.fixture
+def open_page(browser):
+    """Open an address, by default on a desktop, and return the page when its formulas are set."""
+    contexts = []
+
+    def opened(url, width=1280, **options):
+        contexts.append(browser.new_context(viewport={"width": width, "height": 900}, **options))
+        page = contexts[-1].new_page()
+        page.errors = []
+        page.on(
+            "console", lambda message: page.errors.append(message.text) if message.type == "error" else None
+        )
+        page.on("pageerror", lambda error: page.errors.append(str(error)))
+        page.goto(url, wait_until="load")
+        page.evaluate("window.MathJax?.startup?.promise")
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()

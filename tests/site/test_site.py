@@ -150,6 +150,18 @@ def test_the_scorecard_filters(browser, address):
     page.close()
 
 
+def test_formulas_are_no_tab_stops(open_page, address):
+    page = open_page(f"{address}/book/sigmoidal_curves/closed_form.html")
+    assert page.locator("mjx-container").count() > 100
+    assert page.locator("mjx-container").evaluate_all("all => all.filter(e => e.tabIndex >= 0).length") == 0
+    page.locator(".bd-article h1 a").focus()
+    stops = []
+    for _ in range(100):
+        page.keyboard.press("Tab")
+        stops.append(page.evaluate("document.activeElement.closest('.math')?.textContent ?? ''"))
+    assert "".join(stops) == ""
+
+
 def test_search_finds_a_chapter(browser, address):
     page = browser.new_page()
     page.goto(f"{address}/search.html?q=alignment")
