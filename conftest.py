@@ -1,13 +1,16 @@
 """Lets nbval collect the chapters as they stand, in MyST Markdown, and compare them with recorded text.
 
 A cell tagged ``nbval-check-output`` is compared with its entry in ``tests/recorded``; these are written by
-``pytest --record book``.  Figures and other rich output are never compared, text is.
+``pytest --record book``.  Figures and other rich output are never compared; text is, and so are the numbers
+behind a verdict (``tests/moved.py``).  With another ``BOOK_SEED`` the numbers are others, and only the line
+of a verdict is compared that says what was decided.
 """
 
 from __future__ import annotations
 
 import json
 import signal
+from functools import partial
 from pathlib import Path
 from unittest.mock import patch
 
@@ -16,6 +19,10 @@ import nbformat
 import nbval.plugin
 import pytest
 from hypothesis import settings
+
+from lib.claims.verify import MIME
+from lib.seeds import shift
+from tests.moved import moved, values
 
 ROOT = Path(__file__).parent
 RECORDED = ROOT / "tests" / "recorded"
@@ -29,7 +36,7 @@ NOT_COMPARED = (
     "text/html",
     "text/latex",
     "image/svg+xml",
-    "application/vnd.learning-dynamics.claim+json",
+    MIME,
     "application/papermill.record/text/plain",
 )
 
@@ -45,12 +52,50 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("record") and shift():
+        raise pytest.UsageError("with a BOOK_SEED other than 0 nothing is recorded")
+
+
 def recorded_path(chapter: Path) -> Path:
     return RECORDED / chapter.relative_to(ROOT / "book").with_suffix(".json")
 
 
 def is_checked(cell: dict) -> bool:
     return CHECK_TAG in cell.metadata.get("tags", [])
+
+
+def verdicts(outputs: list) -> list[dict]:
+    """The verdicts, or what is recorded of them, in a cell's outputs: one, or a table of several."""
+    found = [output["data"][MIME] for output in outputs if MIME in output.get("data", {})]
+    return [one for part in found for one in (part if isinstance(part, list) else [part])]
+
+
+def decided_only(outputs: list) -> list:
+    """The outputs, of verdicts only the lines that name claim and verdict, without any number."""
+    kept = []
+    for output in outputs:
+        output = nbformat.from_dict(output)
+        if MIME in output.get("data", {}):
+            lines = output.data["text/plain"].splitlines()
+            output.data["text/plain"] = "\n".join(line for line in lines if not line.startswith(" "))
+        kept.append(output)
+    return kept
+
+
+def compare_outputs(item: nbval.plugin.IPyNbCell, test: list, ref: list) -> bool:
+    """Compare the text of a cell as nbval does, and what its claims measured."""
+    if shift():
+        return nbval.plugin.IPyNbCell.compare_outputs(item, decided_only(test), decided_only(ref))
+    if not nbval.plugin.IPyNbCell.compare_outputs(item, test, ref):
+        return False
+    before, now = verdicts(ref), [values(record) for record in verdicts(test)]
+    if [one["claim"] for one in before] != [one["claim"] for one in now]:
+        found = ["what its claims measured is not recorded; run: make record"]
+    else:
+        found = [text for old, new in zip(before, now, strict=True) for text in moved(old, new)]
+    item.comparison_traceback += found
+    return not found
 
 
 class Chapter(nbval.plugin.IPyNbFile):
@@ -71,6 +116,7 @@ class Chapter(nbval.plugin.IPyNbFile):
         with patch.object(nbval.plugin.nbformat, "read", return_value=notebook):
             items = list(super().collect())
         for item in items:
+            item.compare_outputs = partial(compare_outputs, item)
             item.recording = self.config.getoption("record")
             if item.recording:
                 item.options["check"] = False
@@ -94,14 +140,16 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def compared(outputs: list) -> list[dict]:
-    """What nbval compares of a cell's outputs: their text."""
+    """What is compared of a cell's outputs: their text, and what their claims measured."""
     kept = []
     for output in outputs:
         if output.output_type == "stream" and output.name == "stdout":
             kept.append({"output_type": "stream", "name": "stdout", "text": output.text})
         elif "text/plain" in output.get("data", {}):
-            text = {"text/plain": output.data["text/plain"]}
-            kept.append({"output_type": "display_data", "metadata": {}, "data": text})
+            data = {"text/plain": output.data["text/plain"]}
+            if found := verdicts([output]):
+                data[MIME] = [values(record) for record in found]
+            kept.append({"output_type": "display_data", "metadata": {}, "data": data})
     return kept
 
 

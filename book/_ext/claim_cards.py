@@ -2,13 +2,15 @@
 
 A verdict reaches the site only as the output of an executed cell.  The renderer below turns that output into
 a card and notes it in the Sphinx environment; every other page asks the environment, so that none can show a
-verdict that no cell produced.
+verdict that no cell produced.  *Not here* comes from the ledger, with its reason, *not yet* from
+nowhere.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 from docutils import nodes
@@ -19,11 +21,13 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
-from lib.claims.ledger import LEDGER_FOLDER, VERDICTS, Claim, Paper, read_ledger
+from lib.claims.ledger import LEDGER_FOLDER, NOT_HERE, VERDICTS, Claim, Paper, find_claim, read_ledger
 from lib.claims.verify import MIME
 
 LOGGER = logging.getLogger(__name__)
 NOT_YET = "not yet"
+OURS = "ours"
+SHOW_SOURCE = "tag_show-source"  # on a cell whose source stays visible although it shows a verdict
 
 
 def verdicts(env: BuildEnvironment) -> dict[str, dict]:
@@ -31,6 +35,13 @@ def verdicts(env: BuildEnvironment) -> dict[str, dict]:
     if not hasattr(env, "claim_verdicts"):
         env.claim_verdicts = {}
     return env.claim_verdicts
+
+
+def verdict_of(env: BuildEnvironment, claim: Claim) -> str:
+    """What is known of a claim: the verdict of its cell, or that it has none, here or so far."""
+    if entry := verdicts(env).get(claim.id):
+        return entry["record"]["verdict"]
+    return NOT_HERE if claim.expected == NOT_HERE else NOT_YET
 
 
 def dependent_pages(env: BuildEnvironment) -> set[str]:
@@ -47,54 +58,94 @@ def number(value: float) -> str:
     return f"{value:.6g}"
 
 
-def describe(comparison: dict) -> str:
-    targets = (("predicted", "predicted"), ("at_most", "at most"), ("at_least", "at least"))
-    shown = ", ".join(
-        f"{name} {number(comparison[key])}" for key, name in targets if comparison[key] is not None
+def target(comparison: dict) -> str:
+    names = (("predicted", "predicted"), ("at_least", "at least"), ("at_most", "at most"))
+    return ", ".join(
+        f"{name} {number(comparison[key])}" for key, name in names if comparison[key] is not None
     )
+
+
+def describe(comparison: dict) -> str:
     worst = f" (worst of {comparison['size']})" if comparison["size"] > 1 else ""
     off = (
         f"; off by {comparison['error']:.2g}, allowed {comparison['tolerance']:.2g}"
         if comparison["error"]
         else ""
     )
-    return f"{number(comparison['measured'])}{worst}; {shown}{off}"
+    return f"{number(comparison['measured'])}{worst}; {target(comparison)}{off}"
+
+
+def failing(varied: dict) -> str:
+    """In how many entries a control fails, and in how many it must."""
+    comparison, share = varied["comparison"], varied["share"]
+    if comparison["size"] == 1:
+        return "fails, as it must"
+    part = 100 * comparison["failing"] / comparison["size"]
+    required = f", and {100 * share:.3g} % must" if share else ""
+    return f"fails in {comparison['failing']} of {comparison['size']} entries: {part:.3g} %{required}"
 
 
 def badge(verdict: str) -> nodes.inline:
     return nodes.inline("", verdict, classes=["verdict-badge", f"verdict-{verdict.replace(' ', '-')}"])
 
 
+def line_numbers(record: dict) -> list[str]:
+    """What a card shows without being opened: measured, predicted, and that the control fails."""
+    comparison = record["comparison"]
+    within = f" ± {comparison['tolerance']:.2g}" if comparison["tolerance"] else ""
+    control = failing(record["control"]).split(" entries")[0].split(",")[0]
+    return [
+        f"measured {number(comparison['measured'])}",
+        f"{target(comparison)}{within}",
+        f"control {control}",
+    ]
+
+
 def card_rows(record: dict) -> list[tuple[str, str]]:
-    """The lines of a card: a name and a text in MyST."""
-    claim, comparison = record["claim"], record["comparison"]
+    """The lines of an opened card: a name and a text in MyST."""
+    claim = record["claim"]
     tolerance = " + ".join(
-        part
-        for part in (
-            f"{record['rtol']:.2g} relative" if record["rtol"] else "",
-            f"{record['atol']:.2g} absolute" if record["atol"] else "",
-        )
-        if part
+        f"{record[key]:.2g} {name}"
+        for key, name in (("rtol", "relative"), ("atol", "absolute"))
+        if record[key]
     )
     rows = [
-        ("Claim" if not claim["wrong"] else "As printed", claim["statement"]),
+        ("As printed", claim["statement"] if claim["corrected"] else ""),
+        ("Hypotheses", claim["hypotheses"]),
         ("Wrong", claim["wrong"]),
-        ("Corrected", claim["corrected"]),
-        ("Measured", describe(comparison)),
+        ("Measured", describe(record["comparison"])),
         ("Tolerance", f"{tolerance or 'none'}: {record['because']}"),
-        ("Control", f"{record['control']}: {describe(record['control_comparison'])}. Fails, as it must."),
     ]
-    if record["printed"]:
-        rows.append(
-            ("Printed form", f"{record['printed']}: {describe(record['printed_comparison'])}. Fails.")
-        )
-    if record["data"]:
-        rows.append(("Stand-in data", record["data"]))
+    for name, varied in (("Control", record["control"]), ("Printed form", record["printed"])):
+        if varied:
+            found = f"{describe(varied['comparison'])}. It {failing(varied)}."
+            rows.append((name, f"{varied['what']}: {found}"))
+    rows.append(("Stand-in data", record["data"] or ""))
     return [(name, text) for name, text in rows if text]
 
 
+class details(nodes.General, nodes.Element):
+    """A line that opens: its first child is a `summary`."""
+
+
+class summary(nodes.General, nodes.Element):
+    """The line of a `details`."""
+
+
+def visit_html(self, node: nodes.Element) -> None:
+    self.body.append(self.starttag(node, node.tagname))
+
+
+def depart_html(self, node: nodes.Element) -> None:
+    self.body.append(f"</{node.tagname}>\n")
+
+
+def pass_through(self, node: nodes.Element) -> None:
+    """Other builders show what is inside."""
+
+
 class ClaimRenderer:
-    """Renders a verdict of a notebook as a card (an entry point of myst-nb)."""
+    """Renders a verdict of a notebook as a card, several as a table of cards (an entry point of myst-nb)."""
 
     mime_priority_overrides = (("*", MIME, 1),)
 
@@ -102,35 +153,47 @@ class ClaimRenderer:
     def handle_mime(renderer, data, inline: bool) -> list[nodes.Element] | None:
         if inline or data.mime_type != MIME:
             return None
-        markdown = renderer.renderer
-        env = markdown.sphinx_env
-        record = json.loads(data.content) if isinstance(data.content, str) else data.content
-        claim = record["claim"]
+        content = json.loads(data.content) if isinstance(data.content, str) else data.content
+        if isinstance(content, dict):
+            return [ClaimRenderer.card(renderer.renderer, content, data.line)]
+        cards = [ClaimRenderer.card(renderer.renderer, record, data.line) for record in content]
+        return [nodes.container("", *cards, classes=["claim-table"])]
+
+    @staticmethod
+    def card(markdown, record: dict, line: int | None) -> details:
+        env, claim = markdown.sphinx_env, record["claim"]
         earlier = verdicts(env).get(claim["id"])
-        if earlier and (earlier["docname"] != env.docname or earlier["line"] != data.line):
-            LOGGER.warning("claim %s is decided twice", claim["id"], location=(env.docname, data.line))
-        verdicts(env)[claim["id"]] = {"docname": env.docname, "line": data.line, "record": record}
+        if earlier and (earlier["docname"] != env.docname or earlier["line"] != line):
+            LOGGER.warning("claim %s is decided twice", claim["id"], location=(env.docname, line))
+        verdicts(env)[claim["id"]] = {"docname": env.docname, "line": line, "record": record}
 
         def parsed(text: str) -> nodes.paragraph:
             paragraph = nodes.paragraph()
             with markdown.current_node_context(paragraph):
-                markdown.nested_render_text(text, data.line or 0, inline=True)
+                markdown.nested_render_text(text, line or 0, inline=True)
             return paragraph
 
-        head = nodes.paragraph(classes=["claim-head"])
-        head += badge(record["verdict"])
-        place = nodes.inline("", "", *parsed(claim["place"]).children, classes=["claim-place"])
-        head += [nodes.literal("", claim["id"]), place]
-        rows = nodes.definition_list(classes=["claim-rows"])
-        for name, text in card_rows(record):
-            item = nodes.definition_list_item()
-            item += [nodes.term("", name), nodes.definition("", parsed(text))]
-            rows += item
-        card = nodes.container(
-            classes=["claim-card", f"verdict-{record['verdict']}"], ids=[f"claim-{claim['id']}"]
-        )
-        card += [head, rows]
-        return [card]
+        statement = parsed(claim["corrected"] or claim["statement"])
+        numbers = (nodes.inline("", text) for text in line_numbers(record))
+        head = summary("", badge(record["verdict"]))
+        head += nodes.inline("", "", *statement.children, classes=["claim-statement"])
+        head += nodes.inline("", "", *numbers, classes=["claim-numbers"])
+        about = parsed(f"{claim['place']}; {claim['kind']}{'; ours' if claim['ours'] else ''}")
+        about.insert(0, [nodes.literal("", claim["id"]), nodes.Text(" ")])
+        about += pending_pages(claim=claim["id"])
+        rows = definitions([*((name, parsed(text)) for name, text in card_rows(record)), ("Claim", about)])
+        kind = f"verdict-{record['verdict']}"
+        return details("", head, rows, classes=["claim-card", kind], ids=[f"claim-{claim['id']}"])
+
+
+def definitions(rows: list[tuple[str, nodes.paragraph]]) -> nodes.definition_list:
+    """A list of names, each with a paragraph."""
+    listed = nodes.definition_list(classes=["claim-rows"])
+    for name, text in rows:
+        item = nodes.definition_list_item()
+        item += [nodes.term("", name), nodes.definition("", text)]
+        listed += item
+    return listed
 
 
 # --- pages that collect verdicts ----------------------------------------------------------------------------
@@ -140,23 +203,48 @@ class pending_verdict(nodes.Inline, nodes.Element):
     """Placeholder for a claim's verdict, linked to the cell that decides it."""
 
 
+class pending_pages(nodes.Inline, nodes.Element):
+    """Placeholder for links from a card to the claim on the scorecard and on the errata page."""
+
+
 class pending_chapter(nodes.Inline, nodes.Element):
-    """Placeholder for a paper's title, linked to the chapter that decides most of its claims."""
+    """Placeholder for a paper's title and key, linked to the chapter that decides most of its claims."""
 
 
 class pending_text(nodes.Inline, nodes.Element):
     """Placeholder for a number taken from the verdicts."""
 
 
-def tally(env: BuildEnvironment, paper: Paper | None = None) -> Counter:
-    """Count the claims of one paper, or of all, by verdict; plus 'claims' and 'decided'."""
-    papers = [paper] if paper else read_ledger()
-    claims = [claim for chosen in papers for claim in chosen.claims]
-    found = [verdicts(env)[claim.id]["record"]["verdict"] for claim in claims if claim.id in verdicts(env)]
-    counts = Counter(found)
-    counts["claims"], counts["decided"] = len(claims), len(found)
-    counts[NOT_YET] = len(claims) - len(found)
+def tally(env: BuildEnvironment, key: str = "") -> Counter:
+    """Count claims by verdict, plus 'claims' and 'decided' (by a cell): of a paper, of all, or our own.
+
+    ``key`` is a paper's, empty for all papers, or ``OURS``; the book's own statements count for no paper.
+    """
+    claims = [
+        claim
+        for paper in read_ledger()
+        for claim in paper.claims
+        if claim.ours == (key == OURS) and key in ("", OURS, paper.key)
+    ]
+    counts = Counter(verdict_of(env, claim) for claim in claims)
+    counts["claims"] = len(claims)
+    counts["decided"] = len(claims) - counts[NOT_YET] - counts[NOT_HERE]
     return counts
+
+
+def ledger_pages(env: BuildEnvironment) -> dict[str, str]:
+    """Where a card can link to: the anchors of the scorecard and of the errata -> the page that has them."""
+    if not hasattr(env, "claim_anchors"):
+        env.claim_anchors = {}
+    return env.claim_anchors
+
+
+def erratum_of(claim_id: str) -> str:
+    """The entry of the errata page that is about a claim; empty if there is none."""
+    claim = find_claim(claim_id)
+    paper = next(paper for paper in read_ledger() if paper.key == claim.paper)
+    listed = [erratum.id for erratum in paper.errata if claim_id in erratum.claims]
+    return listed[0] if listed else claim_id if claim.wrong else ""
 
 
 class FillPlaceholders(SphinxPostTransform):
@@ -167,6 +255,8 @@ class FillPlaceholders(SphinxPostTransform):
     def run(self, **options) -> None:
         for node in list(self.document.findall(pending_verdict)):
             node.replace_self(self.verdict_link(node["claim"]))
+        for node in list(self.document.findall(pending_pages)):
+            node.replace_self(self.page_links(node["claim"]))
         for node in list(self.document.findall(pending_chapter)):
             node.replace_self(self.chapter_link(node["paper"]))
         for node in list(self.document.findall(pending_text)):
@@ -175,7 +265,7 @@ class FillPlaceholders(SphinxPostTransform):
     def verdict_link(self, claim_id: str) -> nodes.Node:
         entry = verdicts(self.env).get(claim_id)
         if entry is None:
-            return badge(NOT_YET)
+            return badge(verdict_of(self.env, find_claim(claim_id)))
         target = self.app.builder.get_relative_uri(self.env.docname, entry["docname"])
         link = nodes.reference(
             "", "", internal=True, refuri=f"{target}#claim-{claim_id}", classes=["verdict-link"]
@@ -183,25 +273,38 @@ class FillPlaceholders(SphinxPostTransform):
         link += badge(entry["record"]["verdict"])
         return link
 
+    def page_links(self, claim_id: str) -> list[nodes.Node]:
+        anchors = {"scorecard": f"scorecard-{claim_id}", "erratum": f"erratum-{erratum_of(claim_id)}"}
+        links = []
+        for name, anchor in anchors.items():
+            if page := ledger_pages(self.env).get(anchor):
+                uri = self.app.builder.get_relative_uri(self.env.docname, page)
+                links += [
+                    nodes.Text(" "),
+                    nodes.reference(
+                        "", name, internal=True, refuri=f"{uri}#{anchor}", classes=["claim-page"]
+                    ),
+                ]
+        return links
+
     def chapter_link(self, key: str) -> nodes.Node:
         paper = next(paper for paper in read_ledger() if paper.key == key)
-        title = nodes.emphasis("", paper.title)
+        name = [nodes.emphasis("", paper.title), nodes.Text(f" {key}")]
         decided = [
             verdicts(self.env)[claim.id]["docname"]
             for claim in paper.claims
             if claim.id in verdicts(self.env)
         ]
         if not decided:
-            return title
+            return nodes.inline("", "", *name)
         [(chapter, _)] = Counter(decided).most_common(1)
         target = self.app.builder.get_relative_uri(self.env.docname, chapter)
-        return nodes.reference("", "", title, internal=True, refuri=target)
+        return nodes.reference("", "", *name, internal=True, refuri=target)
 
     def text(self, node: pending_text) -> str:
         if node["what"] == "tally":
-            *paper_key, verdict = node["argument"].rsplit(" ", 1)
-            paper = next((p for p in read_ledger() if [p.key] == paper_key), None)
-            return str(tally(self.env, paper)[verdict.replace("_", " ")])
+            *key, verdict = node["argument"].rsplit(" ", 1)
+            return str(tally(self.env, *key)[verdict.replace("_", " ")])
         entry = verdicts(self.env).get(node["argument"])
         if entry is None:
             LOGGER.warning("no cell has decided the claim %s", node["argument"], location=self.env.docname)
@@ -210,7 +313,7 @@ class FillPlaceholders(SphinxPostTransform):
 
 
 class PendingTextRole(SphinxRole):
-    """``{tally}`min2024 verified`` or ``{tally}`decided``; ``{measured}`claim-id``."""
+    """``{tally}`min2024 verified``, ``{tally}`decided``, ``{tally}`ours claims``; ``{measured}`claim-id``."""
 
     def run(self) -> tuple[list[nodes.Node], list]:
         dependent_pages(self.env).add(self.env.docname)
@@ -231,6 +334,9 @@ class LedgerDirective(SphinxDirective):
         self.state.nested_parse(StringList(text.splitlines(), source=self.env.docname), 0, container)
         return nodes.paragraph("", "", *(node for block in container for node in block.children))
 
+    def note_anchors(self, anchors: Iterable[str]) -> None:
+        ledger_pages(self.env).update(dict.fromkeys(anchors, self.env.docname))
+
     def table(
         self, headings: list[str], rows: list[tuple[dict, list[nodes.Node]]], classes: list[str]
     ) -> nodes.table:
@@ -247,7 +353,7 @@ class LedgerDirective(SphinxDirective):
 
 
 class Scoreboard(LedgerDirective):
-    """``{scoreboard}``: one row a paper, one column a verdict."""
+    """``{scoreboard}``: one row a paper and one for our own statements, one column a verdict."""
 
     def run(self) -> list[nodes.Node]:
         papers = self.prepare()
@@ -258,10 +364,11 @@ class Scoreboard(LedgerDirective):
 
         rows = []
         for paper in papers:
-            title = nodes.paragraph("", "", pending_chapter(paper=paper.key), nodes.Text(f" {paper.key}"))
+            title = nodes.paragraph("", "", pending_chapter(paper=paper.key))
             rows.append(({}, [title, *(count(f"{paper.key} {name.replace(' ', '_')}") for name in columns)]))
-        total = [nodes.paragraph("", "", nodes.strong("", "All five"))]
-        rows.append(({}, total + [count(name.replace(" ", "_")) for name in columns]))
+        for title, prefix in (("All five", ""), ("Our own statements", f"{OURS} ")):
+            name = nodes.paragraph("", "", nodes.strong("", title))
+            rows.append(({}, [name, *(count(prefix + column.replace(" ", "_")) for column in columns)]))
         return [self.table(["Paper", *columns], rows, ["scoreboard"])]
 
 
@@ -270,16 +377,23 @@ class Scorecard(LedgerDirective):
 
     def run(self) -> list[nodes.Node]:
         rows = [
-            ({"classes": ["scorecard-row", paper.key]}, self.cells(claim))
+            (
+                {
+                    "classes": ["scorecard-row", paper.key, *([OURS] if claim.ours else [])],
+                    "ids": [f"scorecard-{claim.id}"],
+                },
+                self.cells(claim),
+            )
             for paper in self.prepare()
             for claim in paper.claims
         ]
+        self.note_anchors(attributes["ids"][0] for attributes, _ in rows)
         table = self.table(["Verdict", "Claim", "Statement"], rows, ["scorecard"])
         return [nodes.container("", table, classes=["scorecard-frame"])]
 
     def cells(self, claim: Claim) -> list[nodes.Node]:
         name = nodes.paragraph("", "", nodes.literal("", claim.id))
-        place = self.parsed(f"{claim.place}; {claim.kind}")
+        place = self.parsed(f"{claim.place}; {claim.kind}{'; ours' if claim.ours else ''}")
         place["classes"].append("claim-place")
         verdict = nodes.paragraph("", "", pending_verdict(claim=claim.id))
         statement = [self.parsed(claim.statement)]
@@ -287,6 +401,8 @@ class Scorecard(LedgerDirective):
             statement.append(self.parsed(f"*Hypotheses:* {claim.hypotheses}"))
         if claim.corrected:
             statement.append(self.parsed(f"*Corrected:* {claim.corrected}"))
+        if claim.reason:
+            statement.append(self.parsed(f"*Not here:* {claim.reason}"))
         return [verdict, nodes.container("", name, place), nodes.container("", *statement)]
 
 
@@ -307,6 +423,7 @@ class Errata(LedgerDirective):
             for c in paper.claims
             if c.wrong and c.id not in listed
         ]
+        self.note_anchors(entry["ids"][0] for entry in entries)
         return entries
 
     def entry(
@@ -316,26 +433,18 @@ class Errata(LedgerDirective):
         box += nodes.paragraph(
             "", "", nodes.strong("", "", *self.parsed(place).children), classes=["claim-head"]
         )
-        rows = nodes.definition_list(classes=["claim-rows"])
-        for term, text in (("Printed", printed), ("Wrong", wrong), ("Repair", repair)):
-            if text:
-                item = nodes.definition_list_item()
-                item += [nodes.term("", term), nodes.definition("", self.parsed(text))]
-                rows += item
         evidence = nodes.paragraph()
         for claim in claims:
-            evidence += [
-                pending_verdict(claim=claim),
-                nodes.Text(" "),
-                nodes.literal("", claim),
-                nodes.Text(" "),
-            ]
+            parts = [pending_verdict(claim=claim), nodes.Text(" "), nodes.literal("", claim), nodes.Text(" ")]
+            evidence += parts
         if not claims:
             evidence += nodes.Text("read in the text; no cell rests on it")
-        item = nodes.definition_list_item()
-        item += [nodes.term("", "Evidence"), nodes.definition("", evidence)]
-        rows += item
-        box += rows
+        texts = [
+            (term, text)
+            for term, text in (("Printed", printed), ("Wrong", wrong), ("Repair", repair))
+            if text
+        ]
+        box += definitions([*((term, self.parsed(text)) for term, text in texts), ("Evidence", evidence)])
         return box
 
 
@@ -345,7 +454,20 @@ class Errata(LedgerDirective):
 def forget_page(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
     for claim_id in [key for key, entry in verdicts(env).items() if entry["docname"] == docname]:
         del verdicts(env)[claim_id]
+    for anchor in [name for name, page in ledger_pages(env).items() if page == docname]:
+        del ledger_pages(env)[anchor]
     dependent_pages(env).discard(docname)
+
+
+def fold_checks(app: Sphinx, doctree: nodes.document) -> None:
+    """Fold the source of the cells that show a verdict: the card is the text.  Their pages link to others."""
+    for cell in doctree.findall(nodes.container):
+        if cell.get("nb_element") == "cell_code" and next(cell.findall(details), None):
+            dependent_pages(app.env).add(app.env.docname)
+            if "hide_mode" not in cell and SHOW_SOURCE not in cell["classes"]:
+                cell["hide_mode"] = "input"
+                cell["prompt_show"] = app.config.nb_code_prompt_show
+                cell["prompt_hide"] = app.config.nb_code_prompt_hide
 
 
 def pages_to_rewrite(app: Sphinx, env: BuildEnvironment) -> list[str]:
@@ -360,8 +482,12 @@ def write_records(app: Sphinx, exception: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> dict:
-    for node in (pending_verdict, pending_chapter, pending_text):
+    for node in (pending_verdict, pending_pages, pending_chapter, pending_text):
         app.add_node(node)
+    for node in (details, summary):
+        others = dict.fromkeys(("latex", "text", "man", "texinfo"), (pass_through, pass_through))
+        app.add_node(node, html=(visit_html, depart_html), **others)
+    app.add_css_file("claims.css")
     for name in ("tally", "measured"):
         app.add_role(name, PendingTextRole())
     app.add_directive("scoreboard", Scoreboard)
@@ -369,6 +495,7 @@ def setup(app: Sphinx) -> dict:
     app.add_directive("errata", Errata)
     app.add_post_transform(FillPlaceholders)
     app.connect("env-purge-doc", forget_page)
+    app.connect("doctree-read", fold_checks)
     app.connect("env-updated", pages_to_rewrite)
     app.connect("build-finished", write_records)
-    return {"version": "1", "env_version": 1, "parallel_read_safe": False}
+    return {"version": "1", "env_version": 2, "parallel_read_safe": False}

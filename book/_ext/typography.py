@@ -1,4 +1,4 @@
-"""Keeps punctuation on the line of the formula before it: browsers may break between the two."""
+"""Lays out formulas: punctuation stays on the line of its formula, and displays stand between paragraphs."""
 
 from __future__ import annotations
 
@@ -25,13 +25,30 @@ def join_punctuation(document: nodes.Element) -> None:
         after.parent[place] = nodes.Text(after[mark.end() :])
 
 
-class JoinPunctuation(SphinxPostTransform):
+def lift_displays(document: nodes.Element) -> None:
+    """Split each paragraph at the displays in it: HTML allows no block inside a paragraph."""
+    for paragraph in list(document.findall(nodes.paragraph)):
+        if not any(isinstance(child, nodes.math_block) for child in paragraph):
+            continue
+        pieces: list[nodes.Element] = []
+        for child in paragraph.children:
+            if isinstance(child, nodes.math_block):
+                pieces.append(child)
+            elif child.astext().strip():
+                if not pieces or isinstance(pieces[-1], nodes.math_block):
+                    pieces.append(nodes.paragraph())
+                pieces[-1] += child
+        paragraph.replace_self(pieces)
+
+
+class LayOutFormulas(SphinxPostTransform):
     default_priority = 700
 
     def run(self, **options) -> None:
         join_punctuation(self.document)
+        lift_displays(self.document)
 
 
 def setup(app: Sphinx) -> dict:
-    app.add_post_transform(JoinPunctuation)
+    app.add_post_transform(LayOutFormulas)
     return {"version": "1", "parallel_read_safe": True}

@@ -5,24 +5,21 @@ from __future__ import annotations
 import re
 from html import escape
 
-from claim_cards import NOT_YET, dependent_pages, verdicts
+from claim_cards import dependent_pages, verdict_of, verdicts
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
+from lib.claims.ledger import find_claim
+
 PLACE = re.compile(r'<span data-claim="([^"]+)">[^<]*</span>')
 
 
-def badge(claim_id: str, entry: dict | None, page: str = "") -> str:
+def badge(claim_id: str, verdict: str, page: str = "") -> str:
     """The verdict as HTML, linked to the card of the claim on ``page`` if a cell has decided it."""
-    verdict = NOT_YET if entry is None else entry["record"]["verdict"]
     kind = verdict.replace(" ", "-")
     html = f'<span class="verdict-badge verdict-{kind}" title="{escape(claim_id)}">{verdict}</span>'
-    return (
-        html
-        if entry is None
-        else f'<a class="verdict-link" href="{page}#claim-{escape(claim_id)}">{html}</a>'
-    )
+    return f'<a class="verdict-link" href="{page}#claim-{escape(claim_id)}">{html}</a>' if page else html
 
 
 class FillVerdicts(SphinxPostTransform):
@@ -39,7 +36,7 @@ class FillVerdicts(SphinxPostTransform):
     def filled(self, claim_id: str) -> str:
         entry = verdicts(self.env).get(claim_id)
         page = self.app.builder.get_relative_uri(self.env.docname, entry["docname"]) if entry else ""
-        return badge(claim_id, entry, page)
+        return badge(claim_id, verdict_of(self.env, find_claim(claim_id)), page)
 
 
 def note_page(app: Sphinx, doctree: nodes.document) -> None:

@@ -2,12 +2,13 @@
 const form = document.querySelector(".scorecard-filter");
 const rows = [...document.querySelectorAll("tr.scorecard-row")].map((element) => ({
   element,
-  paper: [...element.classList].find((name) => name !== "scorecard-row" && !name.startsWith("row-")),
+  paper: [...element.classList].find((name) => !/^(scorecard-row|ours|row-.*)$/.test(name)),
+  whose: element.classList.contains("ours") ? "ours" : "the papers'",
   verdict: element.querySelector(".verdict-badge").textContent.trim(),
   words: element.textContent.toLowerCase(),
 }));
 
-for (const field of ["paper", "verdict"]) {
+for (const field of ["paper", "whose", "verdict"]) {
   for (const value of [...new Set(rows.map((row) => row[field]))].sort()) {
     form.elements[field].add(new Option(value, value));
   }
@@ -17,11 +18,12 @@ const asked = new URLSearchParams(location.search);
 for (const [name, value] of asked) if (form.elements[name]) form.elements[name].value = value;
 
 function filter() {
-  const { paper, verdict, words } = Object.fromEntries(new FormData(form));
+  const { paper, whose, verdict, words } = Object.fromEntries(new FormData(form));
   let shown = 0;
   for (const row of rows) {
     const keep =
       (!paper || row.paper === paper) &&
+      (!whose || row.whose === whose) &&
       (!verdict || row.verdict === verdict) &&
       row.words.includes(words.toLowerCase());
     row.element.hidden = !keep;

@@ -13,7 +13,8 @@ import yaml
 
 LEDGER_FOLDER = Path(__file__).resolve().parents[2] / "book" / "claims"
 KINDS = ("identity", "inequality", "asymptotic", "convergence", "qualitative", "statistical")
-VERDICTS = ("verified", "corrected", "refuted", "stand-in")
+NOT_HERE = "not here"
+VERDICTS = ("verified", "corrected", "refuted", "stand-in", NOT_HERE)
 
 
 @dataclass(frozen=True)
@@ -21,12 +22,8 @@ class Claim:
     """One entry of the ledger: what a paper claims, and what the book expects to find.
 
     ``kind`` is one of ``KINDS`` and ``expected`` one of ``VERDICTS``; ``wrong`` and ``corrected`` say what is
-    wrong as printed and how it is repaired.
-
-    Example:
-
-    >>> find_claim("combes2018-tab-1").place
-    'Table 1'
+    wrong as printed and how it is repaired, ``reason`` why a claim is not decided here.  ``ours`` marks a
+    statement of the book that the paper does not make.
     """
 
     id: str
@@ -38,17 +35,13 @@ class Claim:
     hypotheses: str = ""
     wrong: str = ""
     corrected: str = ""
+    reason: str = ""
+    ours: bool = False
 
 
 @dataclass(frozen=True)
 class Erratum:
-    """One entry of the errata page: what is wrong as printed, the repair, and the claims that it touches.
-
-    Example:
-
-    >>> sum(len(paper.errata) for paper in read_ledger()) > 80
-    True
-    """
+    """One entry of the errata page: what is wrong as printed, the repair, and the claims that it touches."""
 
     id: str
     paper: str
@@ -61,13 +54,7 @@ class Erratum:
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper of the book with its claims and errata, as read from one ledger file.
-
-    Example:
-
-    >>> [paper.key for paper in read_ledger()]
-    ['boursier2022', 'combes2018', 'min2024', 'pezeshki2021', 'sarussi2021']
-    """
+    """A paper of the book with its claims and errata, as read from one ledger file."""
 
     key: str
     title: str
@@ -85,13 +72,8 @@ def read_paper(path: Path | str) -> Paper:
     """Read and validate one ledger file.
 
     Raises ``ValueError`` naming the file and the entry for a file of another form, an unknown field or kind,
-    a foreign id, or a corrected or refuted claim that does not say what is wrong.
-
-    Example:
-
-    >>> paper = read_paper(LEDGER_FOLDER / "combes2018.yml")
-    >>> paper.title, paper.year
-    ('On the Learning Dynamics of Deep Neural Networks', 2018)
+    a foreign id, a corrected or refuted claim that does not say what is wrong, or one that is not decided
+    here and does not say why.
     """
     path = Path(path)
     try:
@@ -140,20 +122,15 @@ def _check_claim(claim: Claim, where: str) -> None:
         raise ValueError(f"{where}: a {claim.expected} claim says what is wrong")
     if (claim.expected == "corrected") != bool(claim.corrected):
         raise ValueError(f"{where}: 'corrected' is given exactly when the expected verdict is corrected")
+    if (claim.expected == NOT_HERE) != bool(claim.reason):
+        raise ValueError(f"{where}: 'reason' is given exactly when the expected verdict is not here")
+    if not isinstance(claim.ours, bool):
+        raise ValueError(f"{where}: ours is {claim.ours!r}, allowed: true or false")
 
 
 @cache
 def read_ledger(folder: Path | str = LEDGER_FOLDER) -> tuple[Paper, ...]:
-    """Read every ledger file of ``folder``, in alphabetical order; a folder without one is a ``ValueError``.
-
-    Example: every kind of claim and every verdict occurs.
-
-    >>> claims = [claim for paper in read_ledger() for claim in paper.claims]
-    >>> {claim.kind for claim in claims} == set(KINDS)
-    True
-    >>> {claim.expected for claim in claims} == set(VERDICTS)
-    True
-    """
+    """Read every ledger file of ``folder``, by name; a folder without one is a ``ValueError``."""
     papers = tuple(read_paper(path) for path in sorted(Path(folder).glob("*.yml")))
     if not papers:
         raise ValueError(f"folder is {str(folder)!r}, allowed: a folder with a ledger file <paper>.yml")
@@ -164,12 +141,6 @@ def find_claim(claim_id: str, ledger: tuple[Paper, ...] | None = None) -> Claim:
     """Return the claim of that id; an unknown id raises ``ValueError`` naming the nearest ones.
 
     ``ledger`` is the book's unless given.
-
-    Example:
-
-    >>> find_claim("combes2018-table-1")  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    ValueError: claim_id 'combes2018-table-1' is not in the ledger; nearest: ...
     """
     papers = read_ledger() if ledger is None else ledger
     claims = {claim.id: claim for paper in papers for claim in paper.claims}

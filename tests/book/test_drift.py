@@ -12,9 +12,8 @@ from drift import LOG, Measured, Release, append_release, main, movement, moveme
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lib.claims.comparisons import compare
 from lib.claims.ledger import read_ledger
-from lib.claims.verify import Variant, verify
+from lib.claims.verify import Variant, compare, verify
 from tests.book import test_book
 
 FINITE = st.floats(-1e6, 1e6)

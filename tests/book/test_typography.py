@@ -25,3 +25,23 @@ def test_a_formula_and_its_punctuation_are_one_piece():
     typography.join_punctuation(paragraph)
     assert [piece.astext() for piece in paragraph.findall(nodes.inline)] == ["u,"]
     assert paragraph.astext() == "u, and v too"
+
+
+def test_a_display_stands_between_paragraphs():
+    entry, paragraph = nodes.definition(), nodes.paragraph()
+    entry += paragraph
+    paragraph += [
+        nodes.Text("Then "),
+        nodes.math("", "u"),
+        nodes.Text(" obeys "),
+        nodes.math_block("", "a=b,"),
+    ]
+    paragraph += [nodes.Text(" "), nodes.math_block("", "c=d"), nodes.Text(" and more.")]
+    typography.lift_displays(entry)
+    assert [type(child) for child in entry] == [
+        nodes.paragraph,
+        nodes.math_block,
+        nodes.math_block,
+        nodes.paragraph,
+    ]
+    assert [child.astext() for child in entry] == ["Then u obeys ", "a=b,", "c=d", " and more."]

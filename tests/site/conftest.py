@@ -7,6 +7,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from bs4 import BeautifulSoup
 from playwright.sync_api import sync_playwright
 
 SITE = Path(__file__).parents[2] / "_build" / "html"
@@ -23,6 +24,12 @@ def site():
     if not (SITE / "book" / "index.html").exists():
         pytest.fail("the site is not built; run: make book", pytrace=False)
     return SITE
+
+
+@pytest.fixture(scope="session")
+def soups(site):
+    pages = (path for path in site.rglob("*.html") if "_static" not in path.parts)
+    return {path: BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser") for path in pages}
 
 
 @pytest.fixture(scope="session")
@@ -44,3 +51,25 @@ def browser():
         browser = playwright.chromium.launch(executable_path=path, args=options)
         yield browser
         browser.close()
+
+
+@pytest.fixture
+def open_page(browser):
+    """Open an address, by default on a desktop, and return the page when its formulas are set."""
+    contexts = []
+
+    def opened(url, width=1280, **options):
+        contexts.append(browser.new_context(viewport={"width": width, "height": 900}, **options))
+        page = contexts[-1].new_page()
+        page.errors = []
+        page.on(
+            "console", lambda message: page.errors.append(message.text) if message.type == "error" else None
+        )
+        page.on("pageerror", lambda error: page.errors.append(str(error)))
+        page.goto(url, wait_until="load")
+        page.evaluate("window.MathJax?.startup?.promise")
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()

@@ -7,7 +7,6 @@ from urllib.parse import unquote, urldefrag, urljoin
 import nbformat
 import numpy as np
 import pytest
-from bs4 import BeautifulSoup
 
 from lib.claims.ledger import read_ledger
 from lib.flow.neuron import neuron_flow
@@ -17,12 +16,6 @@ SITE = Path(__file__).parents[2] / "_build" / "html"
 PAGES = sorted(str(path.relative_to(SITE)) for path in SITE.glob("book/**/*.html"))
 CHAPTERS = [page for page in PAGES if page.count("/") == 2]
 WIDTHS = {"desktop": (1280, "light"), "phone": (390, "dark")}
-
-
-@pytest.fixture(scope="module")
-def soups(site):
-    pages = (path for path in site.rglob("*.html") if "_static" not in path.parts)
-    return {path: BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser") for path in pages}
 
 
 def test_there_is_a_site():
@@ -132,7 +125,8 @@ def test_the_scorecard_shows_every_claim_and_only_verdicts_that_cells_produced(s
     assert len(records) >= 60
     for row, claim in zip(rows, claims, strict=True):
         shown = row.select_one(".verdict-badge").get_text()
-        assert shown == (records[claim.id]["verdict"] if claim.id in records else "not yet")
+        undecided = "not here" if claim.expected == "not here" else "not yet"
+        assert shown == (records[claim.id]["verdict"] if claim.id in records else undecided)
         link = row.select_one("a.verdict-link")
         assert (link is not None) == (claim.id in records)
         assert link is None or link["href"].endswith(f"#claim-{claim.id}")
@@ -154,6 +148,18 @@ def test_the_scorecard_filters(browser, address):
     assert page.evaluate(visible) == 0
     assert "0 of" in page.inner_text(".scorecard-filter output")
     page.close()
+
+
+def test_formulas_are_no_tab_stops(open_page, address):
+    page = open_page(f"{address}/book/sigmoidal_curves/closed_form.html")
+    assert page.locator("mjx-container").count() > 100
+    assert page.locator("mjx-container").evaluate_all("all => all.filter(e => e.tabIndex >= 0).length") == 0
+    page.locator(".bd-article h1 a").focus()
+    stops = []
+    for _ in range(100):
+        page.keyboard.press("Tab")
+        stops.append(page.evaluate("document.activeElement.closest('.math')?.textContent ?? ''"))
+    assert "".join(stops) == ""
 
 
 def test_search_finds_a_chapter(browser, address):

@@ -1,5 +1,5 @@
 // One neuron on one datum of unit norm: choose a start, see its orbit and its learning curve.
-import { Plane, slider } from "./plot.js";
+import { Plane, enliven, slider } from "./plot.js";
 
 const STEP = 0.02;
 const END = 20;
@@ -88,4 +88,4 @@ export function show(frame) {
   draw();
 }
 
-for (const frame of document.querySelectorAll("[data-live=neuron_orbits]")) show(frame);
+enliven("neuron_orbits", show);

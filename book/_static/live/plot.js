@@ -90,3 +90,12 @@ export function slider(parent, { label, from, to, step, value, show = String }, 
     update();
   };
 }
+
+// Draws the live figures of one name, each in the place of the picture that the page has for it.
+export function enliven(name, show) {
+  for (const frame of document.querySelectorAll(`[data-live=${name}]`)) {
+    document.getElementById(`fig-live-${name.replaceAll("_", "-")}`)?.prepend(frame);
+    frame.classList.add("live-drawn");
+    show(frame);
+  }
+}

@@ -1,5 +1,5 @@
 // The loss with two plateaus in closed form: move the initialisation scale, see the plateaus stretch.
-import { Plane, slider } from "./plot.js";
+import { Plane, enliven, slider } from "./plot.js";
 
 const sigmoid = (u) => 1 / (1 + Math.exp(-u));
 
@@ -17,7 +17,7 @@ export function show(frame) {
   frame.append(plots, controls, outcome);
   const start = loss(-1e9, { ...data, halfTimes: [0, 0] });
   const plane = new Plane(plots, {
-    width: 640,
+    width: Math.min(640, plots.clientWidth),
     x: { from: 0, to: 1, label: "time", ticks: [] },
     y: { from: 0, to: 1.05 * start, label: "loss", ticks: [0, Number(start.toPrecision(2))] },
     description: "The loss against time for the chosen initialisation scale: two plateaus and two drops.",
@@ -43,4 +43,4 @@ export function show(frame) {
   draw(8);
 }
 
-for (const frame of document.querySelectorAll("[data-live=two_logistics]")) show(frame);
+enliven("two_logistics", show);

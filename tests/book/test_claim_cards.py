@@ -1,0 +1,67 @@
+"""What a card says of a verdict, and how the claims are counted."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from claim_cards import NOT_YET, OURS, card_rows, erratum_of, line_numbers, tally
+
+from lib.claims.ledger import NOT_HERE, VERDICTS, find_claim, read_ledger
+from lib.claims.verify import Variant, verify
+
+
+def decided(claim_id="combes2018-tab-1", **changes):
+    control = Variant("another law", predicted=np.array([1.0, 5.0, 5.0, 5.0]), share=0.75)
+    arguments = {"measured": np.arange(1.0, 5.0), "predicted": np.arange(1.0, 5.0) + 0.1, "atol": 0.25}
+    return verify(
+        claim_id, **{**arguments, "because": "it is rounded", "control": control, **changes}
+    ).record()
+
+
+def test_the_line_of_a_card_shows_measured_predicted_and_control():
+    measured, predicted, control = line_numbers(decided())
+    assert (measured, predicted, control) == ("measured 3", "predicted 3.1 ± 0.25", "control fails in 3 of 4")
+    single = decided(measured=2.0, predicted=None, at_most=3.0, atol=0.0, control=Variant("no", measured=4.0))
+    assert line_numbers(single) == ["measured 2", "at most 3", "control fails"]
+
+
+def test_an_opened_card_shows_hypotheses_tolerance_and_the_share_of_the_control():
+    rows = dict(card_rows(decided()))
+    assert rows["Tolerance"] == "0.25 absolute: it is rounded"
+    assert rows["Control"].startswith("another law: 2 (worst of 4)")
+    assert rows["Control"].endswith("It fails in 3 of 4 entries: 75 %, and 75 % must.")
+    assert "Hypotheses" not in rows and "Printed form" not in rows
+    claim = next(
+        claim
+        for paper in read_ledger()
+        for claim in paper.claims
+        if claim.hypotheses and claim.expected == "corrected"
+    )
+    rows = dict(card_rows(decided(claim.id, printed=Variant("as printed", predicted=7.0))))
+    assert (rows["Hypotheses"], rows["As printed"]) == (claim.hypotheses, claim.statement)
+    assert rows["Wrong"] == claim.wrong and rows["Printed form"].startswith("as printed: 1 (worst of 4)")
+
+
+def test_the_papers_claims_and_ours_are_counted_apart():
+    claims = [claim for paper in read_ledger() for claim in paper.claims]
+    ours = next(claim for claim in claims if claim.ours)
+    theirs = next(claim for claim in claims if not claim.ours and claim.expected == "verified")
+    record = {"verdict": "verified"}
+    env = SimpleNamespace(claim_verdicts={one.id: {"record": record} for one in (ours, theirs)})
+    whole, own = tally(env), tally(env, OURS)
+    assert whole["claims"] + own["claims"] == len(claims) and own["claims"] == sum(one.ours for one in claims)
+    assert (whole["decided"], own["decided"]) == (whole["verified"], own["verified"]) == (1, 1)
+    assert whole[NOT_HERE] == sum(one.expected == NOT_HERE for one in claims) > 0
+    for counts in (whole, own):
+        assert sum(counts[verdict] for verdict in (*VERDICTS, NOT_YET)) == counts["claims"]
+    papers = [tally(env, paper.key) for paper in read_ledger()]
+    assert all(sum(paper[name] for paper in papers) == whole[name] for name in ("claims", "decided", NOT_YET))
+
+
+@pytest.mark.parametrize("paper", read_ledger(), ids=lambda paper: paper.key)
+def test_a_card_links_to_the_erratum_about_its_claim(paper):
+    for erratum in paper.errata:
+        for claim in erratum.claims:
+            assert claim in next(one for one in paper.errata if one.id == erratum_of(claim)).claims
+    for claim in paper.claims:
+        assert bool(erratum_of(claim.id)) >= bool(find_claim(claim.id).wrong)

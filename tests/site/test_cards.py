@@ -1,0 +1,51 @@
+"""Cards on the built pages: one line that opens, without a script, and is open in print."""
+
+import json
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def cards(soups):
+    return {card["id"]: card for soup in soups.values() for card in soup.select("details.claim-card")}
+
+
+def test_every_verdict_has_a_card_with_its_hypotheses_and_its_control(cards, site):
+    for record in json.loads((site / "claims.json").read_text()):
+        card = cards.pop(f"claim-{record['claim']['id']}")
+        assert card.find("summary", recursive=False).select_one(".verdict-badge").text == record["verdict"]
+        names = [term.text for term in card.select("dt")]
+        assert ("Hypotheses" in names) == bool(record["claim"]["hypotheses"])
+        assert {"Measured", "Tolerance", "Control", "Claim"} <= set(names)
+        assert ("erratum" in [link.text for link in card.select("a.claim-page")]) >= bool(
+            record["claim"]["wrong"]
+        )
+    assert not cards
+
+
+def test_the_source_of_a_check_is_folded(soups):
+    cells = [
+        cell for soup in soups.values() for cell in soup.select("div.cell") if cell.select(".claim-card")
+    ]
+    assert cells
+    for cell in cells:
+        folded = cell.select("details.hide > div.cell_input, details.hide div.highlight")
+        assert bool(folded) != ("tag_show-source" in cell["class"])
+
+
+def test_a_card_opens_without_a_script_and_is_printed_open(browser, address, soups):
+    page = browser.new_context(java_script_enabled=False).new_page()
+    page.goto(f"{address}/book/how_it_works.html")
+    card = page.locator("details.claim-card").first
+    closed = card.bounding_box()["height"]
+    assert closed < 90
+    page.emulate_media(media="print")
+    assert card.bounding_box()["height"] > 2 * closed
+    page.emulate_media(media="screen")
+    card.locator("summary").click()
+    assert card.bounding_box()["height"] > 2 * closed
+
+
+def test_several_small_claims_are_one_table(soups):
+    tables = [table for soup in soups.values() for table in soup.select(".claim-table")]
+    assert tables and all(len(table.select("details.claim-card")) > 1 for table in tables)

@@ -1,0 +1,49 @@
+"""A classic script does what its module does."""
+
+import pytest
+from classic_scripts import classic
+from sphinx.errors import ExtensionError
+
+COUNTER = """export const step = 2;
+export class Counter {
+  constructor() {
+    this.count = 0;
+  }
+}
+const hidden = 5;
+export function raised(counter) {
+  counter.count += step;
+  return counter.count + hidden;
+}
+"""
+SHARED = 'import { Counter } from "./counter.js";\nexport const shared = new Counter();\n'
+ENTRY = """import { raised as up, step } from "./counter.js";
+import { shared } from "./shared.js";
+const hidden = 100;
+up(shared);
+globalThis.found = [up(shared), step, hidden];
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name, source in (("counter", COUNTER), ("shared", SHARED), ("entry", ENTRY)):
+        (tmp_path / f"{name}.js").write_text(source)
+    return tmp_path
+
+
+def test_a_classic_script_runs_its_module_and_what_it_imports_once(folder, browser):
+    page = browser.new_page()
+    page.add_script_tag(content=classic(folder / "entry.js"))
+    assert page.evaluate("found") == [9, 2, 100]
+    assert page.evaluate("[typeof shared, typeof hidden]") == ["undefined", "undefined"]
+    page.close()
+
+
+@pytest.mark.parametrize(
+    "line", ['import * as all from "./counter.js";', "export default 3;", 'import three from "three";']
+)
+def test_what_the_bundler_does_not_know_it_refuses(folder, line):
+    (folder / "entry.js").write_text(f"{line}\n")
+    with pytest.raises(ExtensionError, match="no classic script"):
+        classic(folder / "entry.js")

@@ -1,0 +1,67 @@
+"""The built site opened from the disk, without a server: what moves and what finds works there too."""
+
+import pytest
+
+SVG = "figure [data-live={}].live-drawn svg"
+
+
+@pytest.fixture
+def disk(site):
+    return site.as_uri()
+
+
+def test_no_page_asks_for_a_module(soups):
+    assert {str(path) for path, soup in soups.items() if soup.select("script[type=module]")} == set()
+
+
+def test_the_scorecard_filters(open_page, disk):
+    page = open_page(f"{disk}/book/scorecard.html")
+    visible = "document.querySelectorAll('tr.scorecard-row:not([hidden])').length"
+    everything = page.evaluate(visible)
+    page.select_option("select[name=paper]", "min2024")
+    of_one_paper = page.evaluate(visible)
+    page.fill("input[name=words]", "theorem 1")
+    assert everything > of_one_paper > page.evaluate(visible) > 0
+    assert page.errors == []
+
+
+@pytest.mark.parametrize(
+    "page_name, name",
+    [
+        ("sigmoidal_curves/closed_form", "neuron_orbits"),
+        ("saddle_to_saddle/two_plateaus", "two_logistics"),
+    ],
+)
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_live_figures_move_in_the_place_of_their_pictures(open_page, disk, page_name, name, width):
+    page = open_page(f"{disk}/book/{page_name}.html", width=width)
+    figure = page.locator("figure", has=page.locator(f"[data-live={name}]"))
+    assert len(figure.locator("figcaption").inner_text()) > 40
+    assert not figure.locator("img").is_visible()
+    line = figure.locator("path.live-line").last
+    before, words = line.get_attribute("d"), figure.locator("output").last.inner_text()
+    figure.locator("input").first.press("Home")
+    assert line.get_attribute("d") != before and figure.locator("output").last.inner_text() != words
+    size = "svg => svg.getBoundingClientRect().width / svg.viewBox.baseVal.width * 12"
+    assert figure.locator("svg").last.evaluate(size) >= 9, "the labels are too small"
+    assert page.errors == []
+
+
+@pytest.mark.parametrize("how", ["without scripts", "in print"])
+@pytest.mark.parametrize("page_name", ["sigmoidal_curves/closed_form", "saddle_to_saddle/two_plateaus"])
+def test_under_a_live_figure_lies_a_picture(open_page, disk, page_name, how):
+    page = open_page(f"{disk}/book/{page_name}.html", java_script_enabled=how == "in print")
+    page.emulate_media(media="print" if how == "in print" else "screen")
+    assert page.locator("[data-live]").count() == 1 and not page.locator("[data-live]").is_visible()
+    picture = page.locator("figure[id^=fig-live-] img")
+    assert picture.is_visible() and picture.bounding_box()["height"] > 150
+
+
+def test_search_gives_hits_without_errors(open_page, disk):
+    page = open_page(f"{disk}/search.html?q=alignment")
+    page.wait_for_function("Search.title.innerText === 'Search Results'", timeout=20_000)
+    hits = page.locator("ul.search li a")
+    assert hits.count() >= 10
+    hits.filter(has_text="alignment").first.click()
+    page.wait_for_selector(".bd-article h1")
+    assert page.url.startswith(f"{disk}/book/") and page.errors == []
