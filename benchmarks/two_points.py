@@ -12,7 +12,7 @@ from benchmarks.measure import Comparison
 from lib.data.synthetic import orthogonal_pair
 from lib.flow import gradient_flow
 from lib.models.two_layer import Start
-from lib.theory.plateaus import two_plateaus
+from lib.theory.orthogonal import two_plateaus
 from lib.training.losses import SQUARE
 
 STEPS, STEP = 20_000, 1e-3

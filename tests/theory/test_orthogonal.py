@@ -14,8 +14,8 @@ from lib.theory.orthogonal import (
     greedy_limit,
     largest_epsilon,
     minimum_squared_norm,
+    two_plateaus,
 )
-from lib.theory.plateaus import two_plateaus
 from lib.training.losses import SQUARE
 
 SIX = np.array([1, 0.8, -0.7, -0.5, 0.6, -0.3])
