@@ -1,4 +1,4 @@
-"""The checkers of arguments, and bad input at the doors: each error names the argument and what is allowed."""
+"""The checkers of arguments, and bad input at the doors: errors name the argument and what is allowed."""
 
 import re
 from decimal import Decimal
