@@ -11,7 +11,7 @@ from scipy.integrate import solve_ivp
 from benchmarks.measure import Comparison
 from lib.flow import gradient_flow
 from lib.models.two_layer import Start
-from lib.theory.plateaus import two_plateaus
+from lib.theory.orthogonal import two_plateaus
 from lib.training.losses import SQUARE
 
 STEPS, STEP = 20_000, 1e-3

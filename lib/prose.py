@@ -13,15 +13,9 @@ _PREFIX = "application/papermill.record/"
 
 
 def say(**values: float | int | str) -> None:
-    """Make values available to the prose of the same page as ``{glue:text}`name:.3g```.
+    """Make values available to the prose of the same page as ``{glue:text}`name:.3g```, with full digits.
 
-    Each keyword is a name of the page; numbers, also NumPy's, are passed on with full digits and formatted
-    where quoted.  Raises ``ValueError`` naming a value that is neither text nor one finite number.
-
-    Example: outside a notebook the values are printed.
-
-    >>> say(width=7527)
-    {'application/papermill.record/text/plain': '7527'}
+    Raises ``ValueError`` naming a value that is neither text nor one finite number.
     """
     for name, value in values.items():
         if not isinstance(value, str):

@@ -10,7 +10,7 @@ import pytest
 
 from lib.claims.ledger import read_ledger
 from lib.flow.neuron import neuron_flow
-from lib.theory.plateaus import Pair, TwoPlateaus
+from lib.theory.orthogonal import Pair, TwoPlateaus
 
 SITE = Path(__file__).parents[2] / "_build" / "html"
 PAGES = sorted(str(path.relative_to(SITE)) for path in SITE.glob("book/**/*.html"))
