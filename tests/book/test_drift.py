@@ -41,7 +41,7 @@ def test_the_room_between_bounds_is_to_the_nearer_one(place, low, width, bounds)
     assert room == min(side for side, given in zip(sides, bounds, strict=True) if given)
 
 
-@given(FINITE, FINITE, FINITE, st.floats(-3, 3), st.integers(-20, 20))
+@given(FINITE, FINITE, FINITE, st.floats(-3, 3, allow_subnormal=False), st.integers(-20, 20))
 def test_movement_is_in_units_of_the_tolerance_whatever_the_scale(
     measured, predicted, tolerance, by, exponent
 ):
