@@ -11,16 +11,18 @@ from tests.budget import LONGER, SECONDS, TooLong, check_seconds, processor_seco
 BUSY = "import time\nwhile time.process_time() < 1: pass"
 CHILD = f"import subprocess, sys; command = [sys.executable, '-c', {BUSY!r} + '\\ninput()']"
 
-UNTIL_BUSY = "import psutil, time\nwhile sum(psutil.Process(child.pid).cpu_times()[:2]) < 1: time.sleep(0.05)"
+UNTIL_BUSY = (
+    "import psutil, time\nwhile sum(psutil.Process(child.pid).cpu_times()[:2]) < 0.95: time.sleep(0.05)"
+)
 
 
 @pytest.mark.parametrize(
     ("program", "low", "high"),
     [
-        (BUSY, 1.0, 1.9),
+        (BUSY, 0.9, 1.9),
         ("import time; time.sleep(1)", 0.0, 0.9),
-        (f"{CHILD}; subprocess.run(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)", 1.0, 1.9),
-        (f"{CHILD}; child = subprocess.Popen(command, stdin=subprocess.PIPE)\n{UNTIL_BUSY}", 1.0, 1.9),
+        (f"{CHILD}; subprocess.run(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)", 0.9, 1.9),
+        (f"{CHILD}; child = subprocess.Popen(command, stdin=subprocess.PIPE)\n{UNTIL_BUSY}", 0.9, 1.9),
     ],
     ids=["busy", "asleep", "child that has ended", "child that still runs"],
 )
