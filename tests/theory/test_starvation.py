@@ -3,9 +3,9 @@
 import mpmath
 import numpy as np
 import pytest
+from scipy.integrate import odeint
 from scipy.special import expit, lambertw
 
-from lib.flow.responses import decoupled_flow, dual_flow, mirror_flow, primal_flow
 from lib.theory.decoupling import decoupled_problem, decoupled_response, decoupled_responses
 from lib.theory.dual_forms import entropy, lone_dual, tangent_bound, truncation_error
 from lib.theory.duality import (
@@ -34,6 +34,28 @@ from lib.theory.starvation import (
     starved_share,
     two_features,
 )
+
+
+def integrate(velocity, start, times):
+    return odeint(velocity, start, times, tfirst=True, rtol=1e-12, atol=1e-12, mxstep=100_000)
+
+
+def primal_flow(problem, times):
+    """Responses z of gradient flow on the parameters, from zero."""
+    u, squares = problem.u, problem.strengths**2
+    return integrate(
+        lambda _, z: squares * (u.T @ expit(-u @ z)) - problem.ridge * z, np.zeros(len(squares)), times
+    )
+
+
+def dual_flow(problem, start, times):
+    """The dual flow p' = log((1 - p) / p) - A p, integrated in log p."""
+
+    def velocity(_, log_p):
+        p = np.exp(log_p)
+        return (np.log1p(-p) - log_p - problem.coupling @ p) / p
+
+    return np.exp(integrate(velocity, np.log(start), times))
 
 
 def random_problem(n, m, ridge, seed=0):
@@ -92,20 +114,8 @@ def test_flows_end_at_the_fixed_point():
     ends = [
         primal_flow(problem, np.array([0.0, 3000.0]))[-1],
         problem.responses(dual_flow(problem, np.full(2, 1e-8), np.array([0.0, 5.0]))[-1]),
-        problem.responses(mirror_flow(problem, np.full(2, 0.5), np.array([0.0, 50.0]))[-1]),
     ]
-    np.testing.assert_allclose(ends, np.tile(problem.responses(p), (3, 1)), rtol=1e-8)
-
-
-def test_primal_flow_agrees_with_small_steps_of_descent():
-    problem, times = two_features(0.5, 3.0, 2.0, 0.01), np.array([0.0, 1.0])
-    exact, errors = primal_flow(problem, times)[-1], []
-    for steps in (1000, 2000):
-        z = np.zeros(2)
-        for _ in range(steps):
-            z = z + (problem.strengths**2 * (problem.u.T @ expit(-problem.u @ z)) - 0.01 * z) / steps
-        errors.append(np.abs(z - exact).max())
-    assert errors[0] / errors[1] == pytest.approx(2, rel=0.05)  # Euler's method is of first order
+    np.testing.assert_allclose(ends, np.tile(problem.responses(p), (2, 1)), rtol=1e-8)
 
 
 def test_two_dual_solutions_contract_at_rate_four():
@@ -113,12 +123,6 @@ def test_two_dual_solutions_contract_at_rate_four():
     a, b = (dual_flow(problem, np.array(start), times) for start in ([0.9, 0.05], [0.2, 0.7]))
     distance = np.linalg.norm(a - b, axis=1)
     assert (distance[1:] <= distance[0] * np.exp(-4 * times[1:]) + 1e-9).all()
-
-
-def test_dual_flow_explains_where_it_cannot_go():
-    problem = random_problem(8, 20, 1e-3)
-    with pytest.raises(RuntimeError, match="start nearer to zero"):
-        dual_flow(problem, np.full(8, 0.5), np.array([0.0, 1.0]))
 
 
 def test_equal_strengths_and_permutation_solve_equation_19():
@@ -228,7 +232,10 @@ def test_decoupled_fixed_point_for_any_rank(n, m):
     problem = random_problem(n, m, 1.0, seed=6)
     reduced = decoupled_problem(problem.u, 0.1)
     expected = reduced.responses(dual_fixed_point(reduced))
-    reached = decoupled_flow(problem.u, problem.strengths, 0.1, np.array([0.0, 500.0]))[-1]
+    u, squares = problem.u, problem.strengths**2
+    reached = integrate(
+        lambda _, z: squares * (u.T @ expit(-u @ z) - 0.1 * z), np.zeros(len(squares)), np.array([0.0, 500.0])
+    )[-1]
     np.testing.assert_allclose(reached, expected, rtol=1e-7, atol=1e-8)
     if m > n:
         np.testing.assert_allclose(problem.u @ expected, decoupled_response(0.1), rtol=1e-11)
@@ -316,8 +323,8 @@ def test_the_second_response_is_largest_where_the_strengths_are_equal(delta):
 
 def test_relaxation_rates_are_those_at_which_the_flow_arrives():
     problem = two_features(0.5, 4.0, 2.0, 0.01)
-    slow, times = relaxation_rates(problem)[0], np.array([300.0, 400.0])
-    left = np.linalg.norm(primal_flow(problem, times, rtol=1e-12) - primal_responses(problem), axis=1)
+    slow, times = relaxation_rates(problem)[0], np.array([0.0, 300.0, 400.0])
+    left = np.linalg.norm(primal_flow(problem, times)[1:] - primal_responses(problem), axis=1)
     assert np.log(left[0] / left[1]) / 100 == pytest.approx(slow, rel=0.01)
     rates = [relaxation_rates(two_features(0.5, s, 2.0, 0.01))[0] for s in (2.0, 3.0, 4.0, 5.0, 6.0)]
     np.testing.assert_allclose(rates, [0.054, 0.035, 0.026, 0.020, 0.0165], atol=5e-4)
@@ -405,13 +412,6 @@ def test_the_coupling_of_a_dual_fixed_point_may_be_huge(n):
     np.testing.assert_allclose(dual_fixed_point(problem), expit(-q), rtol=1e-9)
 
 
-def test_flows_may_start_elsewhere_and_end_at_once():
-    problem = two_features(0.3, 2.0, 1.0, 0.1)
-    whole = primal_flow(problem, [1.0, 3.0])
-    np.testing.assert_allclose(primal_flow(problem, [2.0], start=whole[0])[0], whole[1], rtol=1e-8)
-    np.testing.assert_array_equal(primal_flow(problem, [0.0], start=[1.0, 2.0]), [[1.0, 2.0]])
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -423,8 +423,6 @@ def test_flows_may_start_elsewhere_and_end_at_once():
         (lambda: rotation(1.0), "delta holds 1.0"),
         (lambda: starvation_sign(-1.0, 2.0, 1.0), "delta holds -1.0"),
         (lambda: decoupled_response(0.0), "penalty holds 0.0"),
-        (lambda: dual_flow(two_features(0.1, 1, 1, 1), np.array([0.0, 0.5]), np.array([0.0, 1.0])), "start"),
-        (lambda: primal_flow(two_features(0.1, 1, 1, 1), np.array([1.0, 0.0])), "times"),
     ],
 )
 def test_bad_input_is_named(call, message):
