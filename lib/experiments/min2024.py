@@ -9,11 +9,17 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
+from scipy.signal import find_peaks
 
 from lib.checks import choice, number, whole
 from lib.data.digits import digits_pair
 from lib.experiments.registry import Experiment, register
+from lib.flow.gradient import gradient_flow
+from lib.flow.trajectory import Trajectory
+from lib.models.two_layer import TwoLayer
 from lib.training.ensembles import train
+from lib.training.losses import EXPONENTIAL
 
 SIGNS = ("positive", "negative")
 KINDS = ("least", "mean", "largest")
@@ -200,6 +206,28 @@ def run_two_digits(config: TwoDigits, seeds: Sequence[int], device: str = "cpu")
     )
     by_seed = zip(*run.recorded, strict=True)
     return [{"data": facts, **_metrics(run.steps.tolist(), list(seen))} for seen in by_seed]
+
+
+def planar_flow(
+    inputs: ArrayLike, labels: ArrayLike, iterations: int, *, rng: np.random.Generator, rtol: float = 1e-6
+) -> Trajectory:
+    """Return the flow of the planar examples for so many ``iterations`` of their step 2e-3.
+
+    ``inputs`` are (n, 2), ``labels`` (n,) +1 and -1.  There are 50 neurons, the weights of both layers start
+    as Gaussians of size 1e-6, and the loss is the mean exponential one.  [min2024, App. A.4, Figs. 6 to 9]
+    """
+    w, a = 1e-6 * rng.standard_normal((50, 2)), 1e-6 * rng.standard_normal(50)
+    until = 2e-3 * iterations
+    return gradient_flow(TwoLayer(w, a), inputs, labels, EXPONENTIAL, until=until, rtol=rtol)
+
+
+def drop_count(times: np.ndarray, losses: np.ndarray) -> int:
+    """Return how many drops a loss (T,) has at increasing times (T,).
+
+    They are the peaks of its speed of fall that stand out by a tenth of the highest.
+    """
+    speed = -np.gradient(losses, times)
+    return len(find_peaks(speed, prominence=0.1 * speed.max())[0])
 
 
 _TEST = TwoDigits(images="test")

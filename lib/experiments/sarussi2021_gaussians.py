@@ -10,7 +10,7 @@ import numpy as np
 from lib.checks import choice, number, whole
 from lib.data.synthetic import antipodal_gaussians
 from lib.experiments.registry import Experiment, register
-from lib.flow.agreement import LEFT, agreement_flow
+from lib.flow.agreement import agreement_end
 from lib.geometry.patterns import agreement, largest_angle, perfect_agreement_margin
 from lib.geometry.programs import agreement_program, extended_agreement_program
 from lib.models.two_layer import Start, TwoLayer
@@ -32,8 +32,8 @@ class GaussianClasses:
     replacement, for ``epochs``.  The ``settings``: "small-start" draws weights of standard deviation
     ``scale``, "large-start" of ``large_scale``, "without-outlier" is a small start on the classes alone.
     Curves have ``points`` points after the start, evenly spaced in the logarithm of the epoch; the flow
-    continues for ``horizon`` in loss-rescaled time.  Raises ``ValueError`` naming a field with a forbidden
-    value.
+    continues to the time of natural logarithm ``horizon``.  Raises ``ValueError`` naming a field with a
+    forbidden value.
 
     Example:
 
@@ -127,10 +127,10 @@ def _afterwards(network: TwoLayer, x: np.ndarray, y: np.ndarray, horizon: float)
     w, u = np.split(network.w, 2)
     if min(agreement(neurons, x)[1] for neurons in (w, u)) <= 0:
         return {"regime": "none", "leaves": None}
-    flow = agreement_flow(network, x, y, times=[0.0, horizon], rtol=1e-6)
+    log_time, _ = agreement_end(network, x, y, log_until=horizon)
     return {
         "regime": "perfect" if perfect_agreement_margin(w, u, x, y) > 0 else "other",
-        "leaves": _rounded(flow.log_time[-1]) if flow.stopped == LEFT else None,
+        "leaves": _rounded(log_time) if log_time < np.inf else None,
     }
 
 

@@ -5,7 +5,9 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from lib.data.synthetic import cone_data
+from lib.flow import gradient_flow
 from lib.flow.alignment import alignment_phase
+from lib.training.losses import TWICE_LOGISTIC
 
 
 def integrate_one(w, sign, inputs, forces, slope, until):
@@ -69,6 +71,15 @@ def test_against_dop853(kind, seed, slope):
         np.testing.assert_allclose([t for t, *_ in events], mine.time, rtol=0, atol=1e-9)
         np.testing.assert_allclose(directions[0, j], direction, rtol=0, atol=1e-9)
         assert log_norms[0, j] == pytest.approx(log_norm, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_full_flow_from_a_tiny_scale_is_the_phase(seed):
+    w, signs, inputs, labels = random_problem("cone", seed)
+    phase, norms = alignment_phase(w, signs, inputs, labels), np.linalg.norm(w, axis=1)
+    start = w / norms[:, None], np.log(norms) - 2000.0, signs
+    flow = gradient_flow(*start, inputs, labels, TWICE_LOGISTIC, until=3.0, reduction="sum")
+    np.testing.assert_allclose(flow.at([3.0]).directions, phase.at([3.0])[0], atol=1e-12)
 
 
 def test_long_run_follows_its_asymptotics():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lib.flow.planar import drop_count, planar_flow
+from lib.experiments.min2024 import drop_count, planar_flow
 
 
 @pytest.mark.parametrize("drops", [1, 2, 3])
