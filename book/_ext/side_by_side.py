@@ -18,8 +18,7 @@ import numpy as np
 from paper_values import PaperValue
 
 from lib.checks import number
-from lib.experiments.record import seeds_in_words
-from lib.experiments.records import RECORDS, NoRecord, command, recorded
+from lib.experiments.records import RECORDS, NoRecord, command, recorded, seeds_in_words
 from lib.experiments.registry import find
 
 NOT_YET = '<span class="not-yet">not yet</span>'

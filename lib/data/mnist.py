@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from sklearn.datasets import load_digits
 
 from lib.checks import choice, whole
 
@@ -38,6 +39,14 @@ MNIST_MIRRORS = (
 """Where the compressed files of MNIST are fetched from, in this order."""
 
 _STEMS = {"train": "train", "test": "t10k"}
+STAND_IN = "stand-in"
+
+
+def _enlarged_digits() -> tuple[np.ndarray, np.ndarray]:
+    """scikit-learn's 1797 digits in the form of MNIST: each pixel three by three, with an edge of two."""
+    pixels, digits = load_digits(return_X_y=True)
+    images = (255 * pixels.reshape(-1, 8, 8) / 16).astype(np.uint8).repeat(3, axis=1).repeat(3, axis=2)
+    return np.pad(images, ((0, 0), (2, 2), (2, 2))), digits
 
 
 def read_idx(path: str | Path) -> np.ndarray:
@@ -125,7 +134,8 @@ def mnist(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return MNIST's images, bytes of shape (n, 28, 28), and their digits (n,); n is 60000 or 10000.
 
-    ``split`` is "train" or "test".  The two files, ``.gz`` or uncompressed, are looked for in ``folder``,
+    ``split`` is "train" or "test", or "stand-in" for scikit-learn's digits enlarged to that shape, with which
+    code for MNIST is tried without its files.  The two files, ``.gz`` or uncompressed, are looked for in ``folder``,
     else in the folder that the environment variable ``LEARNING_DYNAMICS_MNIST`` names, else in the cache.
     Only with ``fetch`` are missing files downloaded there, from the first of ``mirrors`` that has them.  Each
     must have its SHA-256 of ``hashes``.  Raises ``FileNotFoundError`` for a missing file, ``ValueError`` for
@@ -139,7 +149,9 @@ def mnist(
     FileNotFoundError: t10k-images-idx3-ubyte.gz is not in '.'; set LEARNING_DYNAMICS_MNIST to a folder \
 that holds it, compressed or not, or fetch it once by lib.data.mnist.mnist(split, fetch=True)
     """
-    stem = _STEMS[choice("split", split, tuple(_STEMS))]
+    if split == STAND_IN:
+        return _enlarged_digits()
+    stem = _STEMS[choice("split", split, (*_STEMS, STAND_IN))]
     given = folder if folder is not None else os.environ.get("LEARNING_DYNAMICS_MNIST")
     where = Path(given) if given else _cache()
     images, digits = (

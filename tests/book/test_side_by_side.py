@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from paper_values import PaperValue, read_papers
 from side_by_side import Measurement, Reading, Row, comparison_table, show_number, show_spread
-from tests.experiments.test_records import filled
 
-from lib.experiments.records import recorded, write_record
+from lib.experiments.records import recorded
 from tests.book import test_book
+from tests.experiments.test_records import filled, write
 
 PAGE = test_book.BOOK / "comparison.md"
 FINITE = st.floats(-1e12, 1e12)
@@ -51,13 +51,13 @@ def test_a_reading_is_of_the_run_here_and_of_every_record_there_is(tmp_path):
     assert SQUARE.recorded(tmp_path) == ()
     quick = SQUARE.measure([{"square": 4.0}, {"square": 9.0}], "quick")
     assert (quick.values, quick.label) == ((0.4, pytest.approx(0.9)), "2 seeds")
-    write_record(filled((0, 1, 3)), tmp_path)
+    write(filled((0, 1, 3)), tmp_path)
     [full] = SQUARE.recorded(tmp_path)
     assert (full.values, full.label, full.anchor) == ((0, 1, 9), "3 seeds", "record-counting-full")
 
 
 def test_a_record_of_other_code_is_called_stale(tmp_path):
-    write_record(dataclasses.replace(filled((0, 1)), modules={"lib.other": "0" * 16}), tmp_path)
+    write(dataclasses.replace(filled((0, 1)), fingerprint={"metrics": {}}), tmp_path)
     assert recorded("counting", folder=tmp_path).stale()
     assert SQUARE.recorded(tmp_path)[0].label == "2 seeds, stale"
 
