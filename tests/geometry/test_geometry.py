@@ -21,21 +21,6 @@ def test_cone_data_has_its_mu(seed, mu):
     assert geometry.signed_cosines(inputs, labels)[0, -1] == pytest.approx(mu, abs=1e-15)
 
 
-@pytest.mark.parametrize("mu", [-0.2, 0.0, 0.4, 1.0])
-def test_simplex_data_has_all_cosines_equal(mu):
-    x = datasets.simplex_data(6, mu)
-    np.testing.assert_allclose(x @ x.T, np.where(np.eye(6), 1.0, mu), atol=1e-15)
-
-
-def test_digits_are_centred():
-    inputs, labels = datasets.digits_pair(1, 0)
-    assert inputs.shape == (360, 64) and set(labels) == {-1.0, 1.0}
-    plus, minus = (labels[:, None] * inputs)[labels > 0].sum(axis=0), inputs[labels < 0].sum(axis=0)
-    np.testing.assert_allclose(plus, -minus, atol=1e-12)
-    raw, _ = datasets.digits_pair(1, 0, centred=False)
-    assert raw.min() == 0 and raw.max() == 1
-
-
 def test_separability_names_the_offending_pair():
     inputs = np.array([[1.0, 0.0], [0.6, 0.8], [0.6, 0.8]])
     with pytest.raises(ValueError, match=r"Assumption 1.*data 1 and 2"):
@@ -83,12 +68,6 @@ def test_stable_rank_and_cone_distance():
 @pytest.mark.parametrize(
     ("call", "name"),
     [
-        (lambda: datasets.cone_data(1, 0, 3, 0.1, rng=np.random.default_rng(0)), "positive"),
-        (lambda: datasets.cone_data(1, 1, 1, 0.1, rng=np.random.default_rng(0)), "d is"),
-        (lambda: datasets.cone_data(1, 1, 3, 1.0, rng=np.random.default_rng(0)), "mu"),
-        (lambda: datasets.cone_data(1, 1, 3, 0.1, rng=np.random.default_rng(0), norms=(0, 1)), "norms"),
-        (lambda: datasets.simplex_data(3, -0.6), "mu"),
-        (lambda: datasets.digits_pair(1, 1), "positive"),
         (lambda: geometry.signed_cosines(np.eye(2), [1, 0]), "labels holds 0 at index 1"),
         (lambda: geometry.signed_cosines(np.zeros((1, 2)), [1]), "inputs holds a zero vector.*number 0"),
         (lambda: geometry.signed_cosines(np.eye(2), [1]), "labels"),

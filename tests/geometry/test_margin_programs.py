@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from lib.data.synthetic import antipodal_gaussians, six_points, three_points
+from lib.data.synthetic import antipodal_gaussians
 from lib.geometry.least_norm import Infeasible, SolverFailure, certify, least_norm, nonnegative_least_squares
 from lib.geometry.patterns import distance_to_cone, perfect_agreement_margin
 from lib.geometry.programs import (
@@ -20,6 +20,7 @@ from lib.geometry.programs import (
 )
 from lib.geometry.separation import largest_margin, project_on_cone, separation
 from lib.models.two_layer import TwoLayer
+from tests.points import six_points, three_points
 
 
 def classes(seed=3, mean=(2, 1.5), spread=0.6, n=40):

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog, minimize
 
-from lib.data.synthetic import five_on_a_line, orthogonal_pair, orthonormal_inputs
+from lib.data.synthetic import orthonormal_inputs
 from lib.geometry.least_norm import SolverFailure
 from lib.geometry.minimum_norm import largest_response, minimum_norm_interpolation
 from lib.models.two_layer import TwoLayer
 from lib.theory.orthogonal_data import class_heights, minimum_squared_norm
+from tests.points import five_on_a_line, orthogonal_pair
 
 
 @pytest.mark.parametrize("n", [2, 3, 5])

@@ -5,12 +5,13 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from lib.data.synthetic import cone_data, simplex_data
+from lib.data.synthetic import cone_data
 from lib.flow.alignment import alignment_phase
 from lib.geometry.patterns import activation_patterns, cosine, regions
 from lib.theory import alignment_bounds as bounds
 from lib.theory import alignment_paths as paths
 from lib.theory import cone_constants as cones
+from tests.points import simplex
 
 
 def problem(seed, mu=0.1, m=200):
@@ -37,7 +38,7 @@ def test_cone_margin_against_a_direct_search(seed):
 
 @pytest.mark.parametrize("mu", [0.0, 0.3, 0.9])
 def test_cone_margin_of_a_simplex_is_tight(mu):
-    assert cones.cone_margin(simplex_data(5, mu), np.ones(5)) == pytest.approx(np.sqrt(mu + (1 - mu) / 5))
+    assert cones.cone_margin(simplex(5, mu), np.ones(5)) == pytest.approx(np.sqrt(mu + (1 - mu) / 5))
 
 
 def test_cone_margin_is_zero_without_separability():
@@ -171,7 +172,7 @@ def test_drifts_and_crossing_speeds_are_bounded_below(seed):
     sharp = cones.least_drift(count, 0.05, x_min)
     assert (drift >= sharp * (1 - 1e-12)).all()
     assert (sharp >= cones.least_drift(count, 0.05, x_min, as_printed=True)).all()
-    tight = np.linalg.norm(simplex_data(4, 0.05).sum(axis=0))
+    tight = np.linalg.norm(simplex(4, 0.05).sum(axis=0))
     assert cones.least_drift(4, 0.05, 1.0) == pytest.approx(tight, rel=1e-13)
     phase = alignment_phase(w, signs, inputs, labels)
     units = labels[:, None] * inputs / np.linalg.norm(inputs, axis=1)[:, None]

@@ -4,7 +4,7 @@ import pytest
 from scipy.integrate import solve_ivp
 from scipy.special import expit
 
-from lib.data.synthetic import antipodal_gaussians, outlier_data, six_points, three_points
+from lib.data.synthetic import antipodal_gaussians
 from lib.geometry.least_norm import least_norm
 from lib.geometry.level_sets import boundary_angles, boundary_bend
 from lib.geometry.patterns import (
@@ -16,6 +16,7 @@ from lib.geometry.patterns import (
 from lib.geometry.programs import agreement_program, linear_svm
 from lib.models.two_layer import TwoLayer, two_sided_network
 from lib.theory import clustering, margins, risk_convergence
+from tests.points import three_points
 
 
 @pytest.mark.parametrize("slope", [0.1, 0.5, 0.9])
@@ -154,16 +155,6 @@ def test_cluster_measures():
     assert signs.tolist() == [1, -1] and margin == 1
     assert agreement(group, np.array([[1.0, -1.0]]))[1] < 0
     assert perfect_agreement_margin(group, -group, np.array([[1.0, 2.0]]), np.ones(1)) == 0.5
-
-
-def test_data_sets_are_what_they_say():
-    inputs, labels = antipodal_gaussians(4, (3.0, 0.0, 0.0), 0.0, rng=np.random.default_rng(0))
-    np.testing.assert_array_equal(inputs, labels[:, None] * [3.0, 0.0, 0.0])
-    inputs, labels = outlier_data(4.0, 140.0, rng=np.random.default_rng(0))
-    assert np.linalg.norm(inputs[20]) == pytest.approx(4) and labels[20] == 1 and len(labels) == 41
-    assert six_points()[0].shape == (6, 2) and three_points(150.0)[1].tolist() == [1, 1, -1]
-    with pytest.raises(ValueError, match="n is 5"):
-        antipodal_gaussians(5, (1.0,), 1.0, rng=np.random.default_rng(0))
 
 
 def decimal(*values):

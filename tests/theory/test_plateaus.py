@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from lib.data.synthetic import five_on_a_line, orthogonal_pair, orthonormal_inputs
+from lib.data.synthetic import orthonormal_inputs
 from lib.flow import gradient_flow
 from lib.flow.trajectory import gaussian_start, network
 from lib.theory.greedy import greedy_limit
@@ -12,6 +12,7 @@ from lib.theory.orthogonal_data import minimum_squared_norm, single_cluster_squa
 from lib.theory.plateaus import aligned_groups, largest_epsilon, two_plateaus
 from lib.theory.start_probabilities import groups_probability, width_needed
 from lib.training.losses import SQUARE
+from tests.points import five_on_a_line, orthogonal_pair
 
 LABELS = np.array([1, 0.8, -0.7, -0.5, 0.6, -0.3])
 
