@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -205,6 +205,22 @@ def run_high_dimension(config: HighDimension, seeds: Sequence[int], device: str 
     return [_one_seed(config, whole("seeds", seed)) for seed in seeds]
 
 
+def _fingerprint_of(config: HighDimension) -> HighDimension:
+    """As many steps of the length given as bring a small network near the end, or 4000."""
+    iterations = min(config.iterations, 4000)
+    return replace(
+        config,
+        examples=12,
+        dimension=60,
+        neurons=20,
+        scale=config.scale**0.5,
+        iterations=iterations,
+        stages=(0, iterations // 5, iterations),
+        points=40,
+        pictured=(0,),
+    )
+
+
 register(
     Experiment(
         "boursier2022-figure-6",
@@ -221,6 +237,8 @@ register(
             pictured=(0,),
         ),
         run=run_high_dimension,
+        fingerprint_of=_fingerprint_of,
+        devices=("cpu",),
         variants={
             # The same time of the flow in steps fifty times as long.
             "long-steps": HighDimension(step=0.05, iterations=4000, stages=(0, 800, 1600, 4000)),

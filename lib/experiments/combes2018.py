@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations, pairwise
 from pathlib import Path
@@ -61,7 +61,7 @@ class LightEffect:
     epochs: int = 20
 
     def __post_init__(self) -> None:
-        choice("images", self.images, ("cats-dogs", "train", "test", "digits"))
+        choice("images", self.images, ("cats-dogs", "train", "test", "stand-in", "digits"))
         for name in ("side", "batch", "epochs"):
             whole(name, getattr(self, name), 1)
         if self.per_class is not None:
@@ -275,6 +275,19 @@ def run_light_effect(config: LightEffect, seeds: Sequence[int], device: str = "c
     return [_one(config, whole("seeds", seed), device) for seed in seeds]
 
 
+def _fingerprint_of(config: LightEffect) -> LightEffect:
+    return replace(
+        config,
+        images="stand-in",
+        per_class=50,
+        test_share=0.5,
+        blocks=((4, 4), (8, 8), (8, 8)),
+        dense=(16, 16),
+        step=20 * config.step,
+        epochs=4,
+    )
+
+
 _SHARES = (1.0, 0.9, 0.0)
 register(
     Experiment(
@@ -285,6 +298,7 @@ register(
             images="digits", lit=_SHARES, blocks=((8,), (16,)), dense=(64,), step=2e-3, epochs=6
         ),
         run=run_light_effect,
+        fingerprint_of=_fingerprint_of,
         variants={
             "test-split": LightEffect(
                 images="test", lit=_SHARES, blocks=((8, 8), (16, 16), (32, 32)), dense=(128, 128), epochs=8

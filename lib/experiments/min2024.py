@@ -52,7 +52,7 @@ class TwoDigits:
     precision: str = "float32"
 
     def __post_init__(self) -> None:
-        choice("images", self.images, ("train", "test", "digits"))
+        choice("images", self.images, ("train", "test", "stand-in", "digits"))
         choice("precision", self.precision, ("float32", "float64"))
         for name in ("neurons", "iterations", "points"):
             whole(name, getattr(self, name), 1)
@@ -230,6 +230,19 @@ def drop_count(times: np.ndarray, losses: np.ndarray) -> int:
     return len(find_peaks(speed, prominence=0.1 * speed.max())[0])
 
 
+def _fingerprint_of(config: TwoDigits) -> TwoDigits:
+    return replace(
+        config,
+        images="stand-in",
+        per_class=40,
+        neurons=10,
+        deviation=config.deviation**0.5,
+        step=4 * config.step,
+        iterations=600,
+        points=40,
+    )
+
+
 _TEST = TwoDigits(images="test")
 register(
     Experiment(
@@ -238,6 +251,7 @@ register(
         full=TwoDigits(),
         quick=TwoDigits(images="digits", step=2e-2, iterations=1500, points=75),
         run=run_two_digits,
+        fingerprint_of=_fingerprint_of,
         variants={
             "test-split": _TEST,
             "test-split-3-8": replace(_TEST, positive=3, negative=8),

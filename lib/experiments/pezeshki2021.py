@@ -290,6 +290,19 @@ def run_two_moons(config: TwoMoons, seeds: Sequence[int], device: str = "cpu") -
     return [{setting: metrics[k] for setting, metrics in by_setting.items()} for k in range(len(chosen))]
 
 
+def _fingerprint_of(config: TwoMoons) -> TwoMoons:
+    return replace(
+        config,
+        examples=40,
+        width=30,
+        step=20 * config.step,
+        steps=config.steps // 100,
+        adam=(20 * config.adam[0], 10 * config.adam[1]),
+        points=10,
+        pictured=(),
+    )
+
+
 _PRACTICES = TwoMoons(
     settings=("gap", *SETTINGS[3:], "decoupled"), weight_decay=0.0, features=(), pictured=(0,)
 )
@@ -301,7 +314,7 @@ register(
         # Cheaper, but for as long a time of the flow: ten times the steps' length, a tenth of their number.
         quick=TwoMoons(examples=100, width=100, step=0.1, steps=1000, precision="float64"),
         run=run_two_moons,
-        chunk=5,
+        fingerprint_of=_fingerprint_of,
     )
 )
 register(
@@ -313,10 +326,10 @@ register(
             _PRACTICES, examples=60, width=50, step=0.2, steps=200, adam=(2e-3, 2e-2), precision="float64"
         ),
         run=run_two_moons,
+        fingerprint_of=_fingerprint_of,
         variants={
             # The published code makes a tenth of the steps that the text names.
             "published-code": replace(_PRACTICES, steps=1000),
         },
-        chunk=5,
     )
 )

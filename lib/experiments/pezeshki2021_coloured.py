@@ -65,7 +65,7 @@ class ColouredDigits:
     precision: str = "float32"
 
     def __post_init__(self) -> None:
-        choice("images", self.images, ("train", "test", "digits"))
+        choice("images", self.images, ("train", "test", "stand-in", "digits"))
         choice("noise", self.noise, ("drawn", "expected"))
         choice("precision", self.precision, ("float32", "float64"))
         if whole("training", self.training, 2) % 2:
@@ -322,6 +322,20 @@ def run_coloured_digits(config: ColouredDigits, seeds: Sequence[int], device: st
     return [{method: metrics[k] for method, metrics in by_method.items()} for k in range(len(chosen))]
 
 
+def _fingerprint_of(config: ColouredDigits) -> ColouredDigits:
+    return replace(
+        config,
+        images="stand-in",
+        training=400,
+        tests=100,
+        widths=(20,) * 6,
+        steps=tuple(steps // 10 for steps in config.steps),
+        rates=tuple(5 * rate for rate in config.rates),
+        annealing=tuple(steps // 10 for steps in config.annealing),
+        points=5,
+    )
+
+
 _TEST_SPLIT = ColouredDigits(
     images="test",
     training=8000,
@@ -351,6 +365,7 @@ register(
             precision="float64",
         ),
         run=run_coloured_digits,
+        fingerprint_of=_fingerprint_of,
         variants={
             "test-split": _TEST_SPLIT,
             # Without a draw of the noise there is none to memorise.

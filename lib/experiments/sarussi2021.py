@@ -53,7 +53,7 @@ class DigitPairs:
     points: int = 12
 
     def __post_init__(self) -> None:
-        choice("images", self.images, ("train", "test", "digits"))
+        choice("images", self.images, ("train", "test", "stand-in", "digits"))
         for pair in self.pairs:
             if not isinstance(pair, tuple) or len({whole("pairs", digit) for digit in pair} & DIGITS) != 2:
                 raise ValueError(f"pairs holds {pair}, allowed: pairs of different digits 0 to 9")
@@ -195,6 +195,13 @@ def _small(config: DigitPairs) -> DigitPairs:
     return replace(config, images="digits", step=0.02, long_step=1.0, epochs=20, points=8)
 
 
+def fingerprint_of(config: DigitPairs) -> DigitPairs:
+    """Return the configuration of the fingerprint: five epochs on half of the enlarged small digits."""
+    return replace(
+        config, images="stand-in", held_out=0.5, neurons=5, step=2 * config.step, epochs=5, points=4
+    )
+
+
 _MORE = DigitPairs(pairs=((0, 6), (1, 7), (2, 3), (4, 9), (5, 8)), settings=SETTINGS[:2])
 register(
     Experiment(
@@ -203,6 +210,8 @@ register(
         full=DigitPairs(),
         quick=_small(DigitPairs()),
         run=run_digit_pairs,
+        fingerprint_of=fingerprint_of,
+        devices=("cpu",),
         variants={"test-split": DigitPairs(images="test")},
     )
 )
@@ -213,6 +222,8 @@ register(
         full=_MORE,
         quick=_small(_MORE),
         run=run_digit_pairs,
+        fingerprint_of=fingerprint_of,
+        devices=("cpu",),
         variants={"test-split": replace(_MORE, images="test")},
         seeds=5,
     )

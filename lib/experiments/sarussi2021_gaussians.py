@@ -212,6 +212,20 @@ def run_gaussian_classes(config: GaussianClasses, seeds: Sequence[int], device: 
     ]
 
 
+def _fingerprint_of(config: GaussianClasses) -> GaussianClasses:
+    return replace(
+        config,
+        dimension=min(config.dimension, 20),
+        examples=min(config.examples, 60),
+        mean=min(config.mean, 4.0),
+        neurons=8,
+        step=2 * config.step,
+        epochs=config.epochs // 5,
+        points=5,
+        horizon=100.0,
+    )
+
+
 _OUTLIER = GaussianClasses(
     settings=("small-start", "without-outlier"),
     dimension=2,
@@ -231,7 +245,8 @@ register(
         full=GaussianClasses(),
         quick=GaussianClasses(dimension=50, examples=80, mean=5.0, neurons=10, epochs=20, points=6),
         run=run_gaussian_classes,
-        chunk=5,
+        fingerprint_of=_fingerprint_of,
+        devices=("cpu",),
     )
 )
 register(
@@ -241,6 +256,7 @@ register(
         full=_OUTLIER,
         quick=replace(_OUTLIER, neurons=8, step=0.02, epochs=150, points=6, horizon=100.0),
         run=run_gaussian_classes,
-        chunk=10,
+        fingerprint_of=_fingerprint_of,
+        devices=("cpu",),
     )
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lib.experiments.registry import Experiment, register
-from lib.experiments.sarussi2021 import DigitPairs, run_digit_pairs
+from lib.experiments.sarussi2021 import DigitPairs, fingerprint_of, run_digit_pairs
 
 SLOPES = (0.1, 0.3, 0.6, 0.9)
 """Leaky slopes that are recorded, each as a variant."""
@@ -18,6 +18,8 @@ register(
         full=_HARD,
         quick=replace(_HARD, images="digits", step=0.02, epochs=10, points=4),
         run=run_digit_pairs,
+        fingerprint_of=fingerprint_of,
+        devices=("cpu",),
         variants={f"test-split-{slope}": replace(_HARD, images="test", slope=slope) for slope in SLOPES},
     )
 )
