@@ -5,11 +5,11 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
-from lib.data.mnist import mnist_pair
 
 from lib import checks
 from lib.claims.verify import Variant, verify
-from lib.data.synthetic import cone_data, digits_pair
+from lib.data.digits import mnist_pair
+from lib.data.synthetic import cone_data
 from lib.experiments.registry import find
 from lib.flow import gradient_flow
 from lib.geometry import programs
