@@ -190,8 +190,8 @@ def run_high_dimension(config: HighDimension, seeds: Sequence[int], device: str 
     The steps are those of :func:`lib.training.descent.spherical_descent`, which keep balance and signs.
     Errors are mean squares, as the paper's figure shows them.  ``saddle_level`` is the mean square of the
     labels of the class with the smaller force ``|D|``, the loss when the other class is fitted.  A drop that
-    does not come within the run is ``None``.  Raises ``ValueError`` for seeds that are no whole numbers from 0 on, and
-    for another device than "cpu", since the steps are NumPy's.
+    does not come within the run is ``None``.  Raises ``ValueError`` for seeds that are no whole numbers
+    from 0 on, and for another device than "cpu", since the steps are NumPy's.
 
     Example:
 

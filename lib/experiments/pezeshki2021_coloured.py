@@ -254,7 +254,7 @@ def _method(
 
     times = {round(k * steps / config.points) for k in range(config.points + 1)}
     divided = strength if method in ("extrapolation", "invariant") else 1.0
-    done, curves = 0, {}
+    done, curves = 0, dict[int, torch.Tensor]()
     phases = zip((annealing, steps), _objectives(method, strength, world), (1.0, divided), strict=True)
     for until, objective, divisor in phases:
         start = run = train(

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
+from scipy.special import expit
 
 from lib.data.synthetic import orthonormal_inputs
 from lib.flow import gradient_flow

@@ -7,7 +7,7 @@ from scipy.integrate import solve_ivp
 from lib.flow import gradient_flow
 from lib.flow.alignment import alignment_phase
 from lib.models.two_layer import Start, TwoLayer
-from lib.training.descent import spherical_descent
+from lib.training.descent import gradient_descent, spherical_descent
 from lib.training.losses import EXPONENTIAL, LOGISTIC, SQUARE
 from tests.flow.problems import TWO_LABELS, TWO_POINTS
 
