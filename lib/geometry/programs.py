@@ -338,7 +338,8 @@ def minimum_norm_interpolation(inputs: ArrayLike, labels: ArrayLike, *, slope: f
     """
     import cvxpy  # takes seconds, and few who import this module solve this program
 
-    x, y = array("inputs", inputs, ("n", "d")), array("labels", labels, (len(inputs),))
+    x = array("inputs", inputs, ("n", "d"))
+    y = array("labels", labels, (len(x),))
     slope = number("slope", slope, 0.0, 1.0, "[)")
     if len(x) > MOST_DATA:
         raise ValueError(f"inputs holds {len(x)} data, allowed: up to {MOST_DATA} (2^n patterns)")
@@ -378,10 +379,11 @@ def minimum_norm_interpolation(inputs: ArrayLike, labels: ArrayLike, *, slope: f
         raise SolverFailure(
             f"Clarabel ended with the status {problem.status}; look for inputs that nearly share a ray"
         )
-    costs = np.linalg.norm(vectors.value, axis=1)
+    found_vectors = np.asarray(vectors.value)
+    costs = np.linalg.norm(found_vectors, axis=1)
     kept = costs > 1e-11 * costs.sum()
     roots = np.sqrt(height * costs[kept])
-    w = height * vectors.value[kept] @ basis.T / roots[:, None]
+    w = height * found_vectors[kept] @ basis.T / roots[:, None]
     network = TwoLayer(w, np.array([sign for sign, _ in cells])[kept] * roots, slope)
     found = MinimumNorm(x, y, network, -np.asarray(fits.dual_value) / sizes)
     if found.primal_residual > 1e-6 * np.abs(y).max():

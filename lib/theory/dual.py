@@ -39,7 +39,7 @@ class FeatureProblem:
     @classmethod
     def from_features(cls, signed_features: ArrayLike, ridge: float) -> FeatureProblem:
         """Decompose ``Y Phi``, shape (n, m), and take its features as they come, with unspecified signs."""
-        u, strengths, _ = np.linalg.svd(signed_features, full_matrices=False)
+        u, strengths, _ = np.linalg.svd(np.asarray(signed_features), full_matrices=False)
         return cls(u, strengths, ridge)
 
     @property
@@ -100,7 +100,7 @@ def dual_responses(problem: FeatureProblem, offset: ArrayLike = 0.0) -> np.ndarr
     """
     links = _links(problem, offset)
     cancels = problem.strengths**2 / problem.ridge > 1
-    return np.where(cancels, -(links + offset) @ problem.u, problem.responses(expit(links)))
+    return np.where(cancels, -(links + np.asarray(offset)) @ problem.u, problem.responses(expit(links)))
 
 
 def primal_responses(problem: FeatureProblem) -> np.ndarray:

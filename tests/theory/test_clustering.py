@@ -80,6 +80,7 @@ def test_the_logarithmic_law_solves_for_the_residual(outside):
     solution, rest = least_norm(rows, np.ones(2)), np.array([0.0, 0.0, outside])
     law = clustering.logarithmic_law(solution, rows, rest)
     np.testing.assert_allclose(rows @ law.residual + np.log(solution.duals), 0, atol=1e-12)
+    assert law.residual[2] == outside
     # The weights g x + residual have margins g - log(dual), hence log(n / L) = g + O(1).
     g = 1e6
     weights = g * solution.x + law.residual
