@@ -46,6 +46,17 @@ def test_a_card_opens_without_a_script_and_is_printed_open(browser, address, sou
     assert card.bounding_box()["height"] > 2 * closed
 
 
+def test_a_closed_card_is_one_line_also_when_its_statement_has_displays(open_page, address):
+    page = open_page(f"{address}/book/early_alignment/alignment_time.html")
+    statements = page.locator("details.claim-card > summary > .claim-statement")
+    assert statements.locator("div.math").count() > 0
+    heights = statements.evaluate_all("all => all.map(e => e.getBoundingClientRect().height)")
+    assert max(heights) < 40
+    opened = page.locator("details.claim-card", has=page.locator("div.math")).first
+    opened.locator("summary").click()
+    assert opened.locator("summary div.math mjx-container").first.is_visible()
+
+
 def test_several_small_claims_are_one_table(soups):
     tables = [table for soup in soups.values() for table in soup.select(".claim-table")]
     assert tables and all(len(table.select("details.claim-card")) > 1 for table in tables)

@@ -31,6 +31,7 @@ BEYOND = """() => [...document.querySelectorAll("mjx-math")].flatMap((formula) =
 @pytest.mark.parametrize("name", PAGES)
 def test_no_formula_is_cut_and_those_in_text_and_ledger_fit(open_page, address, name):
     page = open_page(f"{address}/{name}", width=390)
+    page.locator("details.claim-card").evaluate_all("cards => cards.forEach(card => (card.open = true))")
     for width in (390, 360):
         page.set_viewport_size({"width": width, "height": 900})
         beyond = page.evaluate(BEYOND)
