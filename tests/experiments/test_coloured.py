@@ -78,7 +78,7 @@ class TestColours:
 
 
 def risks_and_penalties(world, logits, k):
-    """The risk of one seed in each environment and its squared slope in a factor of the logits, by autograd."""
+    """The risk of one seed in each environment, and its squared slope in a factor of the logits."""
     risks, penalties = [], []
     for environment in range(2):
         weights = world.chances[:, k, environment::2].flatten()
