@@ -35,7 +35,6 @@ from lib.experiments.records import (
     run_seed,
     save,
     seeds_in,
-    seeds_in_words,
 )
 from lib.experiments.registry import DEVICES, Experiment, find, load
 
@@ -48,12 +47,10 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser() -> argparse.ArgumentParser:
-    top = _Parser(
-        prog="python -m lib.experiments", description="Run the papers' experiments and record them."
-    )
+    top = _Parser(prog="python -m lib.experiments", description="Run the papers' experiments, record them.")
     commands = top.add_subparsers(dest="command", required=True)
     commands.add_parser("list", help="the experiments and their configurations")
-    commands.add_parser("status", help="what is recorded, what is stale, what is unfinished")
+    commands.add_parser("status", help="what is recorded, and what of it is stale")
     show = commands.add_parser("show", help="a record: provenance, and each metric over the seeds")
     run = commands.add_parser("run", help="run the seeds that have not finished, and record them")
     record = commands.add_parser("record", help="record the seeds that have finished of an interrupted run")
@@ -103,23 +100,13 @@ def _list(options: argparse.Namespace) -> int:
 def _status(options: argparse.Namespace) -> int:
     for name, experiment in load().items():
         for variant in experiment.configurations:
-            if variant != "quick":
-                print(f"{name}, {variant}: {_condition(experiment, variant, options)}")
+            try:
+                record = recorded(name, variant, options.records)
+                told = ", ".join([record.size, *(f"stale: {reason}" for reason in record.stale())])
+            except NoRecord:
+                told = "not recorded"
+            print(f"{name}, {variant}: {told}")
     return 0
-
-
-def _condition(experiment: Experiment, variant: str, options: argparse.Namespace) -> str:
-    """Whether there is a record, and what else there is, in a line."""
-    try:
-        record = recorded(experiment.name, variant, options.records)
-        parts = [f"{record.size} recorded", *(f"stale: {reason}" for reason in record.stale())]
-    except NoRecord:
-        parts = ["not recorded"]
-    if any((options.journal / experiment.name).glob(f"{variant}-*")):
-        entries = seeds_in(journal_of(experiment, variant, options.journal)).values()
-        failed = sum("error" in one for one in entries)
-        parts.append(f"{seeds_in_words(len(entries) - failed)} in the journal, {failed} failed")
-    return ", ".join(parts)
 
 
 def _show(options: argparse.Namespace) -> int:

@@ -14,11 +14,13 @@ import json
 import math
 import os
 import platform
+import re
+import resource
 import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -26,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from lib.experiments.registry import NAME, ROOT, Experiment, computed, find, plain, rounded
+from lib.experiments.registry import NAME, ROOT, WORDS, Experiment, computed, find, plain, rounded
 
 RECORDS = ROOT / "results" / "records"
 JOURNAL = ROOT / "results" / "journal"
@@ -128,23 +130,25 @@ class Record:
 
     def facts(self) -> list[tuple[str, str]]:
         """The provenance, as pairs of a name and a text."""
-        facts = [("Experiment", self.title), ("Configuration", _listed(self.config))]
-        facts += [("Stale because", "; ".join(self.stale()))] * bool(self.stale())
+        facts: list[tuple[str, str | None]] = [("Experiment", self.title)]
+        facts += [("Configuration", _listed(self.config)), ("Stale because", "; ".join(self.stale()))]
         for run in self.runs:
-            peak = run["peak_memory_mib"]
-            facts += [("Seeds", ", ".join(map(str, run["seeds"]))), ("Command", run["command"])]
-            facts += [("Commit", run["commit"])] if run.get("commit") else []
+            spent = f"{run['wall_time_s']:.1f} s; all processes together {run['compute_s']:.1f} s"
             facts += [
+                ("Seeds", ", ".join(map(str, run["seeds"]))),
+                ("Command", run["command"]),
+                ("Commit", run.get("commit")),
                 ("Finished", run["finished"]),
-                ("Time", f"{run['wall_time_s']:.1f} s; all processes together {run['compute_s']:.1f} s"),
-                ("Peak memory", "unknown" if peak is None else f"{peak:.0f} MiB a process"),
+                ("Time", spent),
+                ("Peak memory", f"{run['peak_memory_mib']:.0f} MiB a process"),
                 ("Device", run["device"]),
                 ("Hardware", "; ".join(map(_listed, run["hardware"]))),
                 ("Versions", "; ".join(map(_listed, run["versions"]))),
             ]
         facts += [(f"Failed, seed {one['seed']}", one["error"]) for one in self.failures]
-        facts += [("Code", _listed(self.modules))] if self.modules else []
-        return [*facts, ("File", f"results/records/{self.name}/{self.path.name}")] if self.path else facts
+        facts.append(("Code", _listed(self.modules)))
+        facts.append(("File", f"results/records/{self.name}/{self.path.name}" if self.path else None))
+        return [(name, text) for name, text in facts if text]
 
 
 def _flat(metrics: Mapping[str, Any], above: str = "") -> dict[str, Any]:
@@ -250,9 +254,7 @@ def command(name: str, variant: str = "full") -> str:
     """
     for argument, value in (("name", name), ("variant", variant)):
         if not isinstance(value, str) or not NAME.fullmatch(value):
-            raise ValueError(
-                f"{argument} is {value!r}, allowed: small letters and digits, with - or . between"
-            )
+            raise ValueError(f"{argument} is {value!r}, allowed: {WORDS}")
     return f"python -m lib.experiments run {name}" + f" --variant {variant}" * (variant != "full")
 
 
@@ -317,7 +319,7 @@ def gather(experiment: Experiment, variant: str, folder: Path, records: Path = R
         config=plain(experiment.config(variant)),
         seeds=tuple(sorted(metrics)),
         metrics=tuple(metrics[seed] for seed in sorted(metrics)),
-        runs=(*(known.runs if known else ()), *_runs(new)),
+        runs=(*(known.runs if known else ()), *_runs(new.values())),
         failures=tuple(one for one in failed if one["seed"] not in metrics),
         fingerprint=known.fingerprint if known else fingerprint(experiment, variant),
         modules=known.modules if known else {},
@@ -330,30 +332,29 @@ def gather(experiment: Experiment, variant: str, folder: Path, records: Path = R
     return record
 
 
-def _runs(entries: Mapping[int, dict]) -> list[dict]:
+def _runs(entries: Iterable[dict]) -> list[dict]:
     """What a record says of each run, from the seeds that it computed."""
     runs: dict[str, list[dict]] = {}
-    for entry in entries.values():
+    for entry in entries:
         runs.setdefault(json.dumps(entry["run"]), []).append(entry)
     return [_run(parts) for parts in runs.values()]
 
 
 def _run(parts: list[dict]) -> dict[str, Any]:
     begun, ended = min(part["begun"] for part in parts), max(part["ended"] for part in parts)
+    different = {
+        name: list({json.dumps(part[name]): part[name] for part in parts}.values())
+        for name in ("hardware", "versions")
+    }
     return {
         **parts[0]["run"],
         "seeds": [part["seed"] for part in parts],
         "finished": datetime.fromtimestamp(ended, UTC).isoformat(timespec="seconds"),
         "wall_time_s": round(ended - begun, 3),
         "compute_s": round(sum(part["ended"] - part["begun"] for part in parts), 3),
-        "peak_memory_mib": max((part["peak_memory_mib"] for part in parts), default=None),
-        "hardware": _different(part["hardware"] for part in parts),
-        "versions": _different(part["versions"] for part in parts),
+        "peak_memory_mib": max(part["peak_memory_mib"] for part in parts),
+        **different,
     }
-
-
-def _different(entries: Iterator[dict]) -> list[dict]:
-    return list({json.dumps(entry): entry for entry in entries}.values())
 
 
 # What a result was computed with, without the name of a machine or a folder
@@ -361,32 +362,27 @@ def _different(entries: Iterator[dict]) -> list[dict]:
 
 def versions() -> dict[str, str]:
     """Return the versions of Python, and of those installed packages that numbers can depend on."""
-    found = {"python": platform.python_version()}
-    for package in PACKAGES:
-        try:
-            found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
+    installed = {one.name.lower(): one.version for one in metadata.distributions()}
+    return {"python": platform.python_version()} | {
+        name: installed[name] for name in PACKAGES if name in installed
+    }
 
 
 def commit() -> str | None:
-    """Return the commit of the book's repository, with ``+`` if lib differs; ``None`` outside of one."""
+    """Return the commit of the book's repository, with ``+`` if it is changed; ``None`` outside of one."""
+    git = ["git", "describe", "--always", "--exclude=*", "--dirty=+"]
     try:
-        git = functools.partial(subprocess.run, cwd=ROOT, capture_output=True, text=True, check=True)
-        changed = git(["git", "status", "--porcelain", "lib"]).stdout
-        return git(["git", "rev-parse", "--short", "HEAD"]).stdout.strip() + "+" * bool(changed)
+        return subprocess.run(git, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return None
 
 
 def _hardware(device: str) -> dict[str, str | int]:
-    about = Path("/proc/cpuinfo")
-    lines = about.read_text(encoding="utf-8").splitlines() if about.exists() else []
-    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    about = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
+    name = re.search(r"model name\s*: (.*)", about)
     found: dict[str, str | int] = {
         "system": f"{platform.system()} {platform.machine()}",
-        "processor": next(names, platform.processor() or platform.machine()),
+        "processor": name[1] if name else platform.processor() or platform.machine(),
         "cores": os.cpu_count() or 1,
     }
     if device == "cuda":
@@ -396,15 +392,10 @@ def _hardware(device: str) -> dict[str, str | int]:
     return found
 
 
-def _peak_memory() -> float | None:
-    """The largest resident memory that this process has had, in MiB; ``None`` where none is told."""
-    try:
-        import resource  # Windows has no such module
-    except ImportError:
-        return None
-    return round(
-        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2 ** (20 if sys.platform == "darwin" else 10), 1
-    )
+def _peak_memory() -> float:
+    """The largest resident memory that this process has had, in MiB."""
+    unit = 2**20 if sys.platform == "darwin" else 2**10
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit, 1)
 
 
 def _without_folders(text: str) -> str:

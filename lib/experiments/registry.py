@@ -1,17 +1,7 @@
 """What an experiment is, and the registry of all of them by name.
 
-An experiment is a pure function of a frozen configuration and of seeds.  Each module of this package
-registers those of one paper when it is imported::
-
-    @dataclass(frozen=True)
-    class Config:
-        neurons: int
-        scale: float
-
-    def run(config, seeds, device):
-        return [{"loss": one_run(config, seed)} for seed in seeds]
-
-    register(Experiment("boursier2022-figure-6", "Loss of ...", Config(60, 1e-6), Config(6, 1e-3), run))
+An experiment is a pure function of a frozen configuration and of seeds.  Each module of this package that is
+named by a paper registers its experiments when it is imported.
 """
 
 from __future__ import annotations
@@ -27,7 +17,7 @@ import math
 import os
 import pkgutil
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +26,7 @@ import joblib
 from lib.checks import whole
 
 ROOT = Path(__file__).resolve().parents[2]
-NAME = re.compile(r"[a-z0-9]+([-.][a-z0-9]+)*")
+NAME, WORDS = re.compile(r"[a-z0-9]+([-.][a-z0-9]+)*"), "small letters and digits, with - or . between"
 PACKAGE = __name__.rpartition(".")[0]
 PAPERS = re.compile(r"[a-z]+\d{4}")  # how the names of the modules begin that hold experiments
 DEVICES = ("cpu", "cuda")
@@ -88,9 +78,7 @@ class Experiment:
     def __post_init__(self) -> None:
         for name, value in (("name", self.name), *(("variants", variant) for variant in self.variants)):
             if not (isinstance(value, str) and NAME.fullmatch(value)):
-                raise ValueError(
-                    f"{name} is {value!r}, allowed: small letters and digits, with - or . between"
-                )
+                raise ValueError(f"{name} is {value!r}, allowed: {WORDS}")
         for variant, config in self.configurations.items():
             parameters = getattr(type(config), "__dataclass_params__", None)
             if parameters is None or not parameters.frozen or type(config) is not type(self.full):
@@ -148,7 +136,7 @@ def register(experiment: Experiment) -> Experiment:
 def find(name: str) -> Experiment:
     """Return the experiment of that name; an unknown one raises ``ValueError`` with the nearest names."""
     if name not in REGISTRY:
-        _import(module for module in _modules() if str(name).startswith(f"{module.partition('_')[0]}-"))
+        _import(lambda module: str(name).startswith(f"{module.partition('_')[0]}-"))
     if name in REGISTRY:
         return REGISTRY[name]
     nearest = difflib.get_close_matches(str(name), load(), n=3, cutoff=0.0)
@@ -157,19 +145,15 @@ def find(name: str) -> Experiment:
 
 def load() -> dict[str, Experiment]:
     """Import every module of this package that registers experiments; return the registry sorted by name."""
-    _import(_modules())
+    _import(lambda module: True)
     return dict(sorted(REGISTRY.items()))
 
 
-def _modules() -> list[str]:
-    """The modules of this package that register experiments; their names begin with the key of the paper."""
-    found = pkgutil.iter_modules(importlib.import_module(PACKAGE).__path__)
-    return [module.name for module in found if PAPERS.match(module.name)]
-
-
-def _import(modules: Iterable[str]) -> None:
-    for module in modules:
-        importlib.import_module(f"{PACKAGE}.{module}")
+def _import(wanted: Callable[[str], bool]) -> None:
+    """Import the modules of this package that are named by the key of a paper, as far as they are wanted."""
+    for module in pkgutil.iter_modules([str(Path(__file__).parent)]):
+        if PAPERS.match(module.name) and wanted(module.name):
+            importlib.import_module(f"{PACKAGE}.{module.name}")
 
 
 def quick(name: str, seeds: Sequence[int] = (0, 1, 2)) -> list[dict]:

@@ -8,11 +8,11 @@ import pytest
 import torch
 
 from lib.experiments import boursier2022, min2024, pezeshki2021
-from lib.experiments.registry import find
+from lib.experiments.records import differences
+from lib.experiments.registry import find, load, rounded
 from lib.models.mlps import MlpBatch
 from tests.images import write_mnist
 
-NAMES = ["boursier2022-figure-6", "min2024-figure-5", "pezeshki2021-figure-2", "pezeshki2021-figure-3"]
 SEEDS = range(3)
 
 
@@ -30,39 +30,14 @@ def quick():
     return metrics
 
 
-def close(one, other):
-    """Whether two structures of JSON are equal up to rounding in the fourth digit, as they are recorded."""
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(close(one[key], other[key]) for key in one)
-    if isinstance(one, list):
-        return len(one) == len(other) and all(map(close, one, other))
-    return one == other or (isinstance(one, float) and abs(one - other) <= 2e-3 * abs(one) + 1e-9)
-
-
-def shape(metrics):
-    """The keys of a structure of JSON, without what is kept of some seeds only."""
-    if not isinstance(metrics, dict):
-        return None
-    return {
-        key: shape(value)
-        for key, value in metrics.items()
-        if key not in ("pictures", "output_signs", "boundary")
-    }
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_metrics_are_plain_finite_and_of_the_same_shape_for_each_seed(name, quick):
-    metrics = quick(name)
-    assert json.loads(json.dumps(metrics, allow_nan=False)) == metrics
-    # Ten seeds of a record stay below 200 kB.
-    assert len(json.dumps(metrics)) < 20_000 * len(SEEDS)
-    assert all(shape(one) == shape(metrics[0]) for one in metrics)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_seed_alone_gives_what_it_gives_among_others(name, quick):
+@pytest.mark.parametrize("name", load())
+def test_metrics_are_plain_and_a_seed_alone_gives_what_it_gives_among_others(name):
+    """In the configuration of the fingerprint; several experiments train all seeds in one batch."""
     experiment = find(name)
-    assert close(experiment.run(experiment.quick, [2], "cpu"), quick(name)[2:3])
+    config = experiment.fingerprint_of(experiment.full)
+    together, [alone] = (experiment.run(config, seeds, "cpu") for seeds in ((0, 1), (1,)))
+    assert json.loads(json.dumps(together, allow_nan=False)) == together
+    assert not [*differences(rounded(together[1]), rounded(alone))]
 
 
 class TestHighDimension:

@@ -36,10 +36,6 @@ def test_metrics_are_plain_and_of_the_same_shape_for_each_seed(quick):
                 np.testing.assert_allclose(counted, counted.round(), atol=5e-5 * learnt)
 
 
-def test_a_seed_alone_gives_what_it_gives_among_others_and_twice_the_same(quick):
-    assert run_light_effect(SMALL, [2]) == run_light_effect(SMALL, [1, 2])[1:]
-
-
 def test_a_pair_of_digits_is_lit_both_ways_round(quick):
     first, second, third = (metrics["classes"] for metrics in quick)
     assert first == second[::-1] and set(first) != set(third)

@@ -1,8 +1,5 @@
 """Directions and norms under stochastic gradient descent: their definition, and what the figures show."""
 
-import json
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -39,21 +36,6 @@ def test_changes_are_those_of_a_short_step_of_gradient_descent():
         errors.append(np.abs(torch.stack([norms, directions], dim=-1).numpy() - found[:, 1:]))
     np.testing.assert_allclose(errors[0] / errors[1], 2, rtol=0.02)
     np.testing.assert_allclose(found[:, 0], min2024._exponential(network(x), y).detach(), rtol=1e-12)
-
-
-def test_metrics_are_plain_and_a_seed_alone_gives_what_it_gives_among_others():
-    together, [alone] = run_two_phases(SMALL, range(2)), run_two_phases(SMALL, [1])
-    assert json.loads(json.dumps(together, allow_nan=False)) == together
-    for name in ("both", "first"):
-        for key in ("loss", "norm_change", "direction_change"):
-            np.testing.assert_allclose(alone[name][key], together[1][name][key], rtol=2e-3)
-
-
-def test_ten_seeds_of_a_record_stay_below_a_hundred_kilobytes():
-    config = replace(QUICK, iterations=find("min2024-figure-12").full.iterations, points=TwoPhases.points)
-    passes = {round(k) for k in np.geomspace(1, config.iterations // 7, config.points)}
-    # Six curves a seed, a comma, a blank and at most nine characters a number; a kilobyte for the rest.
-    assert 10 * (len(passes) * 2 * (3 * 11 + 6) + 1000) < 100_000
 
 
 def test_points_are_at_the_ends_of_passes(quick):
