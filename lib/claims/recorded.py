@@ -11,6 +11,7 @@ from lib.claims.ledger import Paper
 from lib.claims.verify import ClaimFailed, Verdict, verify
 from lib.experiments.records import RECORDS, recorded
 from lib.experiments.registry import find
+from lib.seeds import book_seed
 
 Check = Callable[[Sequence[Mapping[str, Any]]], Mapping[str, Any]]
 """Maps the metrics of the seeds to the keyword arguments of :func:`lib.claims.verify.verify`."""
@@ -29,8 +30,8 @@ def verify_recorded(
     """Decide a claim by the record of an experiment, after the same check at the quick configuration.
 
     ``check`` takes the metrics of the seeds, a list of dictionaries, and returns the keyword arguments of
-    :func:`lib.claims.verify.verify`.  It is called twice: with what the quick configuration gives for ``seeds`` on
-    this machine, and with the record of ``variant``; the verdict is that of the record.  A chapter that
+    :func:`lib.claims.verify.verify`.  It is called twice: with what the quick configuration gives for ``seeds``
+    (moved by ``BOOK_SEED``) on this machine, and with the record of ``variant``; the verdict is that of the record.  A chapter that
     decides a claim in this way therefore runs the check at reduced size whenever it is tested.
 
     Raises :class:`lib.claims.verify.ClaimFailed` if either fails, saying which; :class:`lib.experiments.records.NoRecord` if
@@ -49,7 +50,7 @@ def verify_recorded(
     if not isinstance(seeds, Sequence) or isinstance(seeds, str) or not seeds:
         raise ValueError(f"seeds is {seeds!r}, allowed: a sequence of at least one seed")
     record = recorded(name, variant, folder)
-    here = experiment.run(experiment.quick, [whole("seeds", seed) for seed in seeds], "cpu")
+    here = experiment.run(experiment.quick, [book_seed(whole("seeds", seed)) for seed in seeds], "cpu")
     for metrics, size in ((here, "at the reduced size"), (record.metrics, f"on the record ({variant})")):
         try:
             verdict = verify(claim_id, **check(metrics), ledger=ledger)
