@@ -43,7 +43,7 @@ record: .venv/installed ## run the chapters and record the text of their verdict
 	$(RUN) pytest -n 2 --dist loadfile --record book
 
 release: book ## build the book and append what every claim measured to results/drift.jsonl
-	$(RUN) drift _build/html/claims.json
+	.venv/bin/python book/_ext/drift.py _build/html/claims.json
 
 serve: ## open the built site at http://localhost:8000
 	@test -f $(SITE) || $(MAKE) book

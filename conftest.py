@@ -23,6 +23,7 @@ from hypothesis import settings
 from lib.claims.verify import MIME
 from lib.seeds import shift
 from tests.moved import moved, values
+from tests.budget import TimeBudget
 
 ROOT = Path(__file__).parent
 RECORDED = ROOT / "tests" / "recorded"
@@ -120,7 +121,8 @@ class Chapter(nbval.plugin.IPyNbFile):
             item.recording = self.config.getoption("record")
             if item.recording:
                 item.options["check"] = False
-        return items
+        page = self.path.relative_to(ROOT / "book").with_suffix("").as_posix()
+        return [*items, TimeBudget.from_parent(self, page=page)]
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> Chapter | None:
@@ -131,7 +133,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> Chapter | 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if (
-        isinstance(item.parent, Chapter)
+        isinstance(item, nbval.plugin.IPyNbCell)
         and is_checked(item.cell)
         and not item.recording
         and not item.cell.outputs
@@ -163,7 +165,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo):
     outcome = yield
     report = outcome.get_result()
-    recording = isinstance(item.parent, Chapter) and item.recording and is_checked(item.cell)
+    recording = isinstance(item, nbval.plugin.IPyNbCell) and item.recording and is_checked(item.cell)
     if recording and call.when == "call" and report.passed:
         report.recorded_cells = [(str(item.parent.path), item.cell.source, compared(item.test_outputs))]
 

@@ -9,7 +9,7 @@ from benchmarks.two_points import INPUTS, LABELS
 from lib.flow import gradient_flow
 from lib.flow.trajectory import Reason, Trajectory
 from lib.models.two_layer import Start
-from lib.theory.plateaus import two_plateaus
+from lib.theory.orthogonal import two_plateaus
 from lib.training.losses import SQUARE
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import torch
@@ -10,11 +10,9 @@ from scipy.special import expit
 
 from benchmarks.measure import Comparison
 from lib.data.synthetic import two_moons_with_gap
-from lib.models.mlps import draw_mlps
+from lib.models.mlps import draw_mlps, seed_generators
 from lib.training.ensembles import train
 from lib.training.objectives import cross_entropy
-from lib.training.optimisers import Sgd
-from lib.training.seeds import seed_generators
 
 SEEDS, EXAMPLES, WIDTH, STEPS = 10, 100, 100, 200
 STEP, MOMENTUM, DECAY = 0.1, 0.9, 2e-4
@@ -25,7 +23,7 @@ INPUTS, LABELS = (torch.tensor(np.stack(parts)) for parts in zip(*DRAWS, strict=
 
 def ours() -> np.ndarray:
     """The logits (seeds, n) after training."""
-    optimiser = Sgd(STEP, momentum=MOMENTUM, weight_decay=DECAY)
+    optimiser = partial(torch.optim.SGD, lr=STEP, momentum=MOMENTUM, weight_decay=DECAY)
     done = train(NETWORKS, INPUTS, LABELS, objective=cross_entropy, optimiser=optimiser, steps=STEPS)
     with torch.no_grad():
         return done.network(INPUTS).numpy()

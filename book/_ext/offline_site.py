@@ -1,13 +1,11 @@
-"""Makes the site complete in itself and the execution cache honest.
+"""Makes the site complete in itself.
 
-Copies MathJax into the site, drops scripts that only work with a network, keys the execution cache by what a
-chapter's result depends on, refuses figures without alternative text, offers each chapter as an executed
-notebook, and reports how long each took.
+Copies MathJax into the site, drops scripts that only work with a network, refuses figures without alternative
+text, offers each chapter as an executed notebook, and says what the site was built from.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import platform
 import shutil
@@ -18,9 +16,8 @@ from pathlib import Path
 
 import nbformat
 from docutils import nodes
-from jupyter_cache import get_cache
-from myst_nb.core.read import create_nb_reader
-from myst_nb.sphinx_ import NbMetadataCollector
+from drift import code_digest
+from execution import executed_notebook, page_keys
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.util import logging
@@ -42,29 +39,7 @@ SHOWN_VERSIONS = (
 )
 
 
-def results_depend_on() -> list[Path]:
-    """The files besides a chapter's own that decide what it computes."""
-    patterns = (
-        "lib/**/*.py",
-        "book/claims/*.yml",
-        "book/paper_values/*.yml",
-        "results/*.json",
-        "results/*.jsonl",
-        "results/records/**/*.json",
-        "constraints.txt",
-    )
-    return sorted(path for pattern in patterns for path in ROOT.glob(pattern))
-
-
-def digest_of_dependencies() -> str:
-    digest = hashlib.sha256(platform.python_version().encode())
-    for path in results_depend_on():
-        digest.update(str(path.relative_to(ROOT)).encode() + path.read_bytes())
-    return digest.hexdigest()[:16]
-
-
 def configure(app: Sphinx, config: Config) -> None:
-    config.nb_execution_cache_path = str(ROOT / "_build" / ".jupyter_cache" / digest_of_dependencies())
     config.mathjax_path = "mathjax/tex-chtml-full.js"
     repository = os.environ.get("BOOK_REPOSITORY", "")
     if repository:
@@ -92,31 +67,27 @@ def keep_scripts_local(app: Sphinx, pagename: str, templatename: str, context: d
 
 
 def offer_notebook(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
-    if doctree is not None and exec_data(app, pagename):
+    if doctree is not None and pagename in page_keys(app.env):
         context["ipynb_source"] = f"{pagename}.ipynb"
 
 
-def executed_notebook(app: Sphinx, docname: str) -> nbformat.NotebookNode:
-    """The chapter as a notebook with its outputs, from the execution cache."""
-    path = app.env.doc2path(docname)
-    text = Path(path).read_text(encoding="utf-8")
-    reader = create_nb_reader(path, app.env.myst_config, app.env.mystnb_config, text)
-    _, notebook = get_cache(app.config.nb_execution_cache_path).merge_match_into_notebook(reader.read(text))
-    notebook.metadata.pop("source_map", None)
+def offered_notebook(app: Sphinx, docname: str) -> nbformat.NotebookNode:
+    """The chapter as a notebook with its outputs, which says at its head what it needs."""
+    notebook = executed_notebook(app.env, docname)
+    for name in ("source_map", "jupytext"):
+        notebook.metadata.pop(name, None)
     origin = nbformat.v4.new_markdown_cell(
         f"*Chapter `{docname}.md` of Learning Dynamics, Executed, with the outputs of its last run. To run "
         "it, open it inside the book's environment: in a copy of the book's repository `make lab` installs "
         "the exact versions it was run with and opens JupyterLab.*"
     )
     notebook.cells.insert(0, origin)
-    notebook.metadata.pop("jupytext", None)
     return notebook
 
 
 def finish(app: Sphinx, exception: Exception | None) -> None:
     if exception is not None or app.builder.format != "html":
         return
-    refuse_failed_chapters(app)
     static = Path(app.outdir) / "_static"
     package = metadata.distribution("sphinx-mathjax-offline").locate_file(
         "sphinx-mathjax-offline/static/mathjax"
@@ -128,39 +99,10 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
         else:
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, target)
-    for docname, _ in executed_pages(app):
+    for docname in page_keys(app.env):
         target = Path(app.outdir, "_sources", docname).with_suffix(".ipynb")
         target.parent.mkdir(parents=True, exist_ok=True)
-        nbformat.write(executed_notebook(app, docname), target)
-    report_times(app)
-
-
-def refuse_failed_chapters(app: Sphinx) -> None:
-    """Fail the build when a chapter's last execution failed, also when this build did not read it again."""
-    failed = [
-        name for name in app.env.found_docs if not (exec_data(app, name) or {"succeeded": True})["succeeded"]
-    ]
-    if failed:
-        LOGGER.error("cells failed in %s; the tracebacks are above", ", ".join(sorted(failed)))
-        app.statuscode = 1
-
-
-def exec_data(app: Sphinx, docname: str) -> dict | None:
-    return NbMetadataCollector.get_exec_data(app.env, docname)
-
-
-def executed_pages(app: Sphinx) -> list[tuple[str, float]]:
-    data = (
-        (docname, NbMetadataCollector.get_exec_data(app.env, docname))
-        for docname in sorted(app.env.found_docs)
-    )
-    return [(docname, result["runtime"] or 0.0) for docname, result in data if result]
-
-
-def report_times(app: Sphinx) -> None:
-    pages = executed_pages(app)
-    lines = [f"  {seconds:7.1f} s  {docname}" for docname, seconds in pages]
-    LOGGER.info("\n".join(["time each chapter took when it was last executed:", *lines]))
+        nbformat.write(offered_notebook(app, docname), target)
 
 
 class BuildInformation(SphinxDirective):
@@ -173,7 +115,7 @@ class BuildInformation(SphinxDirective):
             ("Built", datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")),
             ("Python", platform.python_version()),
             ("Machine", f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"),
-            ("Results keyed by", digest_of_dependencies()),
+            ("Code of lib", code_digest()),
             *((name, metadata.version(name)) for name in SHOWN_VERSIONS),
         ]
         fields = nodes.field_list()

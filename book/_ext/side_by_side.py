@@ -6,9 +6,8 @@ Ours come from the metrics of experiments, run at reduced size or recorded, by a
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from html import escape
 from itertools import groupby
 from pathlib import Path
@@ -17,11 +16,11 @@ from typing import Any
 import numpy as np
 from paper_values import PaperValue
 
-from lib.checks import number
-from lib.experiments.record import seeds_in_words
 from lib.experiments.records import RECORDS, NoRecord, command, recorded
 from lib.experiments.registry import find
+from lib.prose import show_number, show_spread
 
+HEADS = ("Quantity", "Paper", "Ours, quick", "Ours, recorded", "Verdict")
 NOT_YET = '<span class="not-yet">not yet</span>'
 
 
@@ -30,27 +29,13 @@ class Measurement:
     """Our values for one number of a paper, one a seed, ``None`` where what is measured did not happen.
 
     ``label`` says what was measured on, ``anchor`` is the id of the record's place on the page, and a
-    ``remark`` says why the values are not to be compared with the paper's.  Raises ``ValueError`` for no
-    values, and for one that is not finite.
-
-    Example:
-
-    >>> times = Measurement((5254.0, None, 5102.0), "3 seeds")
-    >>> times.median, times.low, times.high
-    (5178.0, 5102.0, 5254.0)
+    ``remark`` says why the values are not to be compared with the paper's.
     """
 
     values: tuple[float | None, ...]
     label: str = ""
     anchor: str = ""
     remark: str = ""
-
-    def __post_init__(self) -> None:
-        if not self.values:
-            raise ValueError("values is (), allowed: at least one number or None")
-        for value in self.values:
-            if value is not None:
-                number("values", value)
 
     @property
     def happened(self) -> list[float]:
@@ -79,14 +64,7 @@ class Reading:
 
     ``value`` returns a number, or ``None`` where what is measured did not happen; ``configuration`` is a
     dictionary.  ``variants`` are those whose records count, and ``remarks`` say of some variants, "quick"
-    among them, why they are not to be compared with the paper.  Raises ``ValueError`` for an unknown
-    experiment or variant.
-
-    Example:
-
-    >>> final = Reading("boursier2022-figure-6", lambda metrics, config: metrics["final_error"])
-    >>> final.measure([{"final_error": 1e-9}, {"final_error": 3e-9}], "quick").median
-    2e-09
+    among them, why they are not to be compared with the paper.
     """
 
     experiment: str
@@ -94,17 +72,12 @@ class Reading:
     variants: tuple[str, ...] = ("full",)
     remarks: Mapping[str, str] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        known = find(self.experiment).configurations
-        for name, given in (("variants", self.variants), ("remarks", self.remarks)):
-            if unknown := set(given) - set(known):
-                raise ValueError(f"{name} holds {min(unknown, key=str)!r}, allowed: {', '.join(known)}")
-
     def measure(self, metrics: Sequence[Mapping[str, Any]], variant: str) -> Measurement:
         """Read the number from the metrics of a run of that variant, a dictionary for each seed."""
-        config = dataclasses.asdict(find(self.experiment).config(variant))
+        config = asdict(find(self.experiment).config(variant))
         values = tuple(self.value(one, config) for one in metrics)
-        return Measurement(values, seeds_in_words(len(values)), remark=self.remarks.get(variant, ""))
+        label = f"{len(values)} seed{'s' * (len(values) > 1)}"
+        return Measurement(values, label, remark=self.remarks.get(variant, ""))
 
     def recorded(self, folder: Path = RECORDS) -> tuple[Measurement, ...]:
         """Read the number from the records that there are, in the order of the variants."""
@@ -129,12 +102,6 @@ class Row:
     """A number of a paper, ours at reduced size or in closed form (``quick``), and ours on record.
 
     ``instead`` is what is shown in the place of a record where there is none; by default it says not yet.
-
-    Example:
-
-    >>> third = PaperValue("toy-1", "toy", "Table 1", "A third", "x", 0.33, error=0.005, origin="rounded")
-    >>> Row(third, Measurement((1 / 3,))).best.median
-    0.3333333333333333
     """
 
     paper: PaperValue
@@ -148,86 +115,18 @@ class Row:
         return self.recorded[0] if self.recorded else self.quick
 
 
-def show_number(value: float) -> str:
-    """Return a number as HTML: four significant digits, all of those before the decimal point.
-
-    Raises ``ValueError`` for what is no finite number.
-
-    Example:
-
-    >>> show_number(75312.4), show_number(0.78549), show_number(1.6e-4)
-    ('75,312', '0.7855', '1.6·10<sup>−4</sup>')
-    """
-    value = number("value", value)
-    size = abs(value)
-    if size >= 1e15 or 0 < size < 1e-3:
-        digits, exponent = f"{value:.1e}".split("e")
-        return f"{float(digits):g}·10<sup>{int(exponent)}</sup>".replace("-", "−")
-    return (f"{value:,.0f}" if size >= 1e4 else f"{value:.4g}").replace("-", "−")
-
-
-def show_spread(measurement: Measurement, unit: str = "") -> str:
-    """Return median and range over the seeds as HTML, and in how many seeds it did not happen.
-
-    Raises ``ValueError`` for anything but a measurement.
-
-    Example:
-
-    >>> show_spread(Measurement((3.0, 1.0, 2.0, None)), "%")
-    '2 % (1 to 3), not in 1 of 4'
-    """
-    if not isinstance(measurement, Measurement):
-        raise ValueError(f"measurement is {measurement!r}, allowed: a Measurement")
-    values = measurement.happened
-    if not values:
-        return f"never in {len(measurement.values)}"
-    text = show_number(float(np.median(values))) + _unit(unit)
-    low, high = show_number(min(values)), show_number(max(values))
-    if low != high:
-        text += f" ({low} to {high})"
-    missed = len(measurement.values) - len(values)
-    return text + f", not in {missed} of {len(measurement.values)}" * bool(missed)
-
-
-def _unit(unit: str) -> str:
-    return f" {escape(unit)}" if unit and unit != "iterations" else ""
-
-
 def comparison_table(rows: Sequence[Row]) -> str:
-    """Return a table in HTML, the rows of one place under a heading; verdicts are filled in by the site.
-
-    Raises ``ValueError`` for anything but rows, and for none.
-
-    Example:
-
-    >>> third = PaperValue("toy-1", "toy", "Table 1", "A third", "x", 0.33, error=0.005, origin="rounded")
-    >>> html = comparison_table([Row(third, Measurement((1 / 3,), "closed form"))])
-    >>> "0.3333" in html, "not yet" in html
-    (True, True)
-    """
-    if not rows or not all(isinstance(row, Row) for row in rows):
-        raise ValueError(f"rows is {rows!r}, allowed: at least one Row")
-    heads = ("Quantity", "Paper", "Ours, quick", "Ours, recorded", "Verdict")
-    lines = [
-        '<table class="comparison"><thead><tr>',
-        *(f"<th>{head}</th>" for head in heads),
-        "</tr></thead>",
-    ]
+    """Return a table in HTML, the rows of one place under a heading; the site fills in the verdicts."""
+    heads = "".join(f"<th>{head}</th>" for head in HEADS)
+    lines = [f'<table class="comparison"><thead><tr>{heads}</tr></thead>']
     for _, group in groupby(rows, key=lambda row: row.paper.place):
         together = list(group)
         origins = {row.paper.origin for row in together}
         common = origins.pop() if len(origins) == 1 else ""
         lines += ["<tbody>", _heading(together[0].paper, common)]
         for row in together:
-            cells = (
-                _quantity(row.paper),
-                _paper(row.paper, common),
-                NOT_YET if row.quick is None else _ours(row.quick, row.paper.unit),
-                "".join(_ours(one, row.paper.unit) for one in row.recorded) or row.instead or NOT_YET,
-                _verdicts(row.paper),
-            )
-            described = zip(heads, cells, strict=True)
-            texts = "".join(f'<td data-label="{head}">{cell}</td>' for head, cell in described)
+            cells = zip(HEADS, _cells(row, common), strict=True)
+            texts = "".join(f'<td data-label="{head}">{cell}</td>' for head, cell in cells)
             lines.append(f"<tr>{texts}</tr>")
         lines.append("</tbody>")
     return "\n".join([*lines, "</table>"])
@@ -238,20 +137,28 @@ def _heading(value: PaperValue, origin: str) -> str:
     return f'<tr class="place"><th colspan="5">{escape(value.place)} <small>{about}</small></th></tr>'
 
 
-def _small(text: str) -> str:
-    return f" <small>{text}</small>" if text else ""
-
-
-def _quantity(value: PaperValue) -> str:
-    unit = f", {value.unit}" if value.unit == "iterations" else ""
-    return escape(value.quantity + unit) + _small(escape(value.note))
-
-
-def _paper(value: PaperValue, common: str) -> str:
+def _cells(row: Row, common_origin: str) -> tuple[str, ...]:
+    value, unit = row.paper, _unit(row.paper.unit)
+    iterations = f", {value.unit}" if value.unit == "iterations" else ""
     side = "" if value.relation == "is" else f"{value.relation} "
     error = "" if value.error is None else f" ± {show_number(value.error)}"
-    origin = "" if value.origin == common else escape(value.origin)
-    return side + (value.printed or show_number(value.value)) + error + _unit(value.unit) + _small(origin)
+    origin = "" if value.origin == common_origin else escape(value.origin)
+    names = map(escape, value.claims)
+    return (
+        escape(value.quantity + iterations) + _small(escape(value.note)),
+        side + (value.printed or show_number(value.value)) + error + unit + _small(origin),
+        NOT_YET if row.quick is None else _ours(row.quick, unit),
+        "".join(_ours(one, unit) for one in row.recorded) or row.instead or NOT_YET,
+        " ".join(f'<span data-claim="{name}">{name}</span>' for name in names) or "–",
+    )
+
+
+def _unit(unit: str) -> str:
+    return f" {escape(unit)}" if unit and unit != "iterations" else ""
+
+
+def _small(text: str) -> str:
+    return f" <small>{text}</small>" if text else ""
 
 
 def _ours(measurement: Measurement, unit: str) -> str:
@@ -259,10 +166,4 @@ def _ours(measurement: Measurement, unit: str) -> str:
     if measurement.anchor:
         label = f'<a href="#{escape(measurement.anchor)}">{label}</a>'
     about = "; ".join(filter(None, [label, escape(measurement.remark)]))
-    return f"<div>{show_spread(measurement, unit)}{_small(about)}</div>"
-
-
-def _verdicts(value: PaperValue) -> str:
-    return (
-        " ".join(f'<span data-claim="{escape(name)}">{escape(name)}</span>' for name in value.claims) or "–"
-    )
+    return f"<div>{show_spread(measurement.values, unit)}{_small(about)}</div>"

@@ -11,8 +11,9 @@ import torch
 
 from lib.checks import choice, number, whole
 from lib.experiments.registry import Experiment, register
+from lib.models.two_layer import Start
+from lib.training.descent import spherical_descent
 from lib.training.losses import SQUARE
-from lib.training.spherical import spherical_descent
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,8 @@ def _one_seed(config: HighDimension, seed: int) -> dict:
     def weights(v: np.ndarray, rho: np.ndarray) -> np.ndarray:
         return np.exp(rho)[:, None] * v
 
-    def look(v: np.ndarray, rho: np.ndarray) -> _Look:
+    def look(now: Start) -> _Look:
+        v, rho = now.directions, now.log_norms
         outputs = np.maximum(v @ x.T, 0).T @ (signs * np.exp(2 * rho))
         # Relative to the largest, for weights of 1e-20 have squares of 1e-40 and a share all the same.
         share = _explained(weights(v, rho - rho.max()))[:2].sum()
@@ -110,16 +112,14 @@ def _one_seed(config: HighDimension, seed: int) -> dict:
 
     every = {round(k * config.iterations / config.points) for k in range(config.points + 1)}
     run = spherical_descent(
-        start / norms[:, None],
-        np.log(norms) + log_scale,
-        signs,
+        Start(start / norms[:, None], np.log(norms) + log_scale, signs),
         x,
         y,
         SQUARE,
         step=2 * config.step,
         steps=config.iterations,
         record=look,
-        record_at=np.array(sorted(every | set(config.stages))),
+        record_at=every | set(config.stages),
     )
     seen: dict[int, _Look] = dict(zip(run.steps.tolist(), run.recorded, strict=True))
     iterations = np.array(sorted(every))
@@ -131,7 +131,7 @@ def _one_seed(config: HighDimension, seed: int) -> dict:
     saddle = float(np.mean(np.where(slower * y > 0, y, 0) ** 2))
     active = start @ x.T > 0
     unit = x / np.linalg.norm(x, axis=1)[:, None]
-    final = weights(run.directions, run.log_norms)
+    final = weights(run.network.directions, run.network.log_norms)
     plane = np.linalg.svd(final, full_matrices=False)[2][:2]
     metrics = {
         "positive_labels": int((y > 0).sum()),
@@ -187,10 +187,10 @@ def _rounded(values: np.ndarray, digits: int = 4) -> list[float]:
 def run_high_dimension(config: HighDimension, seeds: Sequence[int], device: str = "cpu") -> list[dict]:
     """Train on data and from starts of the published code's draws, and return the metrics of each seed.
 
-    The steps are those of :func:`lib.training.spherical.spherical_descent`, which keep balance and signs.  Errors
-    are mean squares, as the paper's figure shows them.  ``saddle_level`` is the mean square of the labels of
-    the class with the smaller force ``|D|``, the loss when the other class is fitted.  A drop that does not
-    come within the run is ``None``.  Raises ``ValueError`` for seeds that are no whole numbers from 0 on, and
+    The steps are those of :func:`lib.training.descent.spherical_descent`, which keep balance and signs.
+    Errors are mean squares, as the paper's figure shows them.  ``saddle_level`` is the mean square of the
+    labels of the class with the smaller force ``|D|``, the loss when the other class is fitted.  A drop that
+    does not come within the run is ``None``.  Raises ``ValueError`` for seeds that are no whole numbers from 0 on, and
     for another device than "cpu", since the steps are NumPy's.
 
     Example:

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations, pairwise
+from pathlib import Path
 
 import numpy as np
 import torch
+from PIL import Image
 from sklearn.metrics import roc_auc_score
 from torch import nn
 
 from lib.checks import choice, number, numbers, whole
-from lib.data.mnist import mnist_pair
-from lib.data.synthetic import digits_pair
-from lib.experiments.images import cats_and_dogs
+from lib.data.digits import digits_pair
 from lib.experiments.registry import Experiment, register
-from lib.training.ensembles import Training, train
+from lib.training.descent import Run
+from lib.training.ensembles import train
 from lib.training.objectives import cross_entropy
-from lib.training.optimisers import Adam
 
 DARK, BRIGHT = 0, 128  # where the 128 levels begin to which the light reduces the 256
 PAIRS = tuple(combinations(range(10), 2))
@@ -72,7 +73,8 @@ class LightEffect:
                 raise ValueError(f"blocks is {self.blocks!r}, allowed: at least one width in each")
             for width in widths:
                 whole(name, width, 1)
-        Adam(self.step, betas=self.betas)
+        number("step", self.step, low=0)
+        numbers("betas", self.betas, 0, 1, "[)")
 
 
 class _Vgg(nn.Module):
@@ -121,19 +123,44 @@ class _Images:
 def _read(config: LightEffect, seed: int, rng: np.random.Generator) -> _Images:
     """As many images of each class, the classes in turn."""
     if config.images == "cats-dogs":
-        files, names = cats_and_dogs(), ("dog", "cat")
-        chosen, labels = _balanced(files.labels[:, 0], config.per_class, rng)
-        squares = files.pixels(chosen, side=config.side)
+        files, every = _cats_and_dogs()
+        chosen, labels = _balanced(every, config.per_class, rng)
+        squares = np.stack([_square(files[k], config.side) for k in chosen])
         levels, shape = squares.transpose(0, 3, 1, 2).reshape(len(labels), -1), (3, config.side, config.side)
+        names = ("dog", "cat")
     else:
         order = np.random.default_rng(0).permutation(len(PAIRS))
         positive, negative = PAIRS[order[seed // 2 % len(PAIRS)]][:: 1 if seed % 2 == 0 else -1]
-        read = digits_pair if config.images == "digits" else partial(mnist_pair, split=config.images)
-        inputs, labels = read(positive, negative, centred=False)
+        inputs, labels = digits_pair(positive, negative, images=config.images, centred=False)
         chosen, labels = _balanced(labels, config.per_class, rng)
         levels, side = np.round(255 * inputs[chosen]).astype(np.uint8), round(inputs.shape[1] ** 0.5)
         shape, names = (1, side, side), (str(positive), str(negative))
     return _Images(levels, labels, shape, names)
+
+
+def _cats_and_dogs() -> tuple[list[Path], np.ndarray]:
+    """The files of Kaggle's cats and dogs, and labels: +1 for dogs, -1 for cats [combes2018, App. E.2]."""
+    folder = os.environ.get("LEARNING_DYNAMICS_CATS_DOGS")
+    files: list[list[Path]] = []
+    for animal in ("cat", "dog"):
+        patterns = (f"{animal}.*.jpg", f"{animal.capitalize()}/*.jpg")
+        found = [path for pattern in patterns for path in (Path(folder).glob(pattern) if folder else ())]
+        if not found:
+            raise FileNotFoundError(
+                f"no {animal} in {folder!r}: set LEARNING_DYNAMICS_CATS_DOGS to a folder with"
+                f" {animal}.0.jpg and so on, or with a folder {animal.capitalize()} with 0.jpg and so on"
+            )
+        files.append(sorted(found, key=lambda path: (len(path.name), path.name)))
+    return files[0] + files[1], np.repeat([-1.0, 1.0], [len(found) for found in files])
+
+
+def _square(path: Path, side: int) -> np.ndarray:
+    """An image scaled to a square, as bytes (side, side, 3)."""
+    try:
+        with Image.open(path) as image:
+            return np.asarray(image.convert("RGB").resize((side, side)))
+    except (OSError, SyntaxError) as error:
+        raise ValueError(f"{str(path)!r} is no image: {error}") from None
 
 
 def _balanced(
@@ -202,7 +229,7 @@ def _one(config: LightEffect, seed: int, device: str) -> dict:
 
 def _trained(
     config: LightEffect, seed: int, start: _Vgg, sets: Sequence[tuple[torch.Tensor, torch.Tensor]]
-) -> Training:
+) -> Run:
     """Train on the first of the sets of images and labels; record the accuracy on each after every epoch."""
     inputs, labels = sets[0]
     passes = -(-len(labels) // config.batch)
@@ -211,7 +238,7 @@ def _trained(
         inputs,
         labels,
         objective=cross_entropy,
-        optimiser=Adam(config.step, betas=config.betas),
+        optimiser=partial(torch.optim.Adam, lr=config.step, betas=config.betas),
         steps=config.epochs * passes,
         batch_size=config.batch,
         generators=[torch.Generator().manual_seed(seed)],
@@ -231,10 +258,11 @@ def run_light_effect(config: LightEffect, seeds: Sequence[int], device: str = "c
     ``area_under_curve`` the chance that the logit of a real image of the bright class exceeds that of the
     other, whatever the threshold; ``area_of_brightness`` is that chance for the mean level of real images.
     ``classes`` are the bright and the dark one, ``examples`` the numbers of images to train and to test, as
-    many of each class.  Cats and dogs are read as :func:`lib.experiments.images.cats_and_dogs` reads them, MNIST as
-    :func:`lib.data.mnist.mnist` does.  Raises ``ValueError`` for seeds that are no whole numbers from 0 on, or
-    another device than "cpu" and "cuda", and ``FileNotFoundError`` that says what is expected where images
-    are missing.
+    many of each class.  MNIST is read as :func:`lib.data.digits.mnist` reads it; cats and dogs are in the
+    folder that the environment variable ``LEARNING_DYNAMICS_CATS_DOGS`` names, ``cat.0.jpg``, ``dog.0.jpg``
+    and so on, or subfolders ``Cat`` and ``Dog`` with ``0.jpg`` and so on.  Raises ``ValueError`` for seeds
+    that are no whole numbers from 0 on, or another device than "cpu" and "cuda", and ``FileNotFoundError``
+    that says what is expected where images are missing.
 
     Example:
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 
 from lib.checks import choice, number, whole
-from lib.data.mnist import mnist_pair
-from lib.data.synthetic import digits_pair
+from lib.data.digits import digits_pair
 from lib.experiments.registry import Experiment, register
 from lib.training.ensembles import train
-from lib.training.optimisers import Sgd
 
 SIGNS = ("positive", "negative")
 KINDS = ("least", "mean", "largest")
@@ -76,14 +75,7 @@ def _exponential(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
 
 def _data(config: TwoDigits) -> tuple[np.ndarray, np.ndarray]:
     """Centred images (n, pixels) and labels (n,)."""
-    if config.images != "digits":
-        digits = (config.positive, config.negative)
-        return mnist_pair(*digits, split=config.images, per_class=config.per_class)
-    x, y = digits_pair(config.positive, config.negative, centred=False)
-    if config.per_class is not None:
-        kept = np.sort(np.concatenate([np.flatnonzero(y == sign)[: config.per_class] for sign in (1, -1)]))
-        x, y = x[kept], y[kept]
-    return x - x.mean(axis=0), y
+    return digits_pair(config.positive, config.negative, images=config.images, per_class=config.per_class)
 
 
 def _facts(x: np.ndarray, y: np.ndarray) -> dict:
@@ -175,8 +167,8 @@ def run_two_digits(config: TwoDigits, seeds: Sequence[int], device: str = "cpu")
     neurons whose output weight has its sign at the moment: the least, the largest, and that of their mean.
     The first iterations are recorded, on the grid of the curves, at which all cosines exceed 0.9, the stable
     rank is below 2, the squared spectral norm exceeds 0.1 and the loss is below 0.9; ``None`` if it never
-    happens.  MNIST is read as :func:`lib.data.mnist.mnist` reads it.  Raises ``ValueError`` for seeds that are no
-    whole numbers from 0 on, or a device other than "cpu" and "cuda".
+    happens.  MNIST is read as :func:`lib.data.digits.mnist` reads it.  Raises ``ValueError`` for seeds that
+    are no whole numbers from 0 on, or a device other than "cpu" and "cuda".
 
     Example:
 
@@ -201,13 +193,13 @@ def run_two_digits(config: TwoDigits, seeds: Sequence[int], device: str = "cpu")
         inputs,
         labels,
         objective=_exponential,
-        optimiser=Sgd(config.step),
+        optimiser=partial(torch.optim.SGD, lr=config.step),
         steps=config.iterations,
         record=lambda network: _look(network, inputs, labels, sums),
         record_at={round(k * config.iterations / config.points) for k in range(config.points + 1)},
     )
     by_seed = zip(*run.recorded, strict=True)
-    return [{"data": facts, **_metrics(list(run.steps), list(seen))} for seen in by_seed]
+    return [{"data": facts, **_metrics(run.steps.tolist(), list(seen))} for seen in by_seed]
 
 
 _TEST = TwoDigits(images="test")

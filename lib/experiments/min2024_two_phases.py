@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,6 @@ from lib.experiments import min2024
 from lib.experiments.min2024 import TwoDigits
 from lib.experiments.registry import Experiment, register
 from lib.training.ensembles import train
-from lib.training.optimisers import Sgd
 
 
 @dataclass(frozen=True)
@@ -53,13 +53,13 @@ def _changes(network: Any, x: torch.Tensor, y: torch.Tensor) -> list[tuple[float
     return list(zip(*(part.tolist() for part in found), strict=True))
 
 
-def _metrics(iterations: tuple[int, ...], seen: Sequence[tuple[float, float, float]]) -> dict:
+def _metrics(iterations: list[int], seen: Sequence[tuple[float, float, float]]) -> dict:
     """The metrics of one seed and one way to train, from what was seen of it at the iterations."""
     losses, norms, directions = np.transpose(seen)
     start = int((norms > 0.05 * norms.max()).argmax())
     curves = {"loss": losses, "norm_change": norms, "direction_change": directions}
     return {
-        "iterations": list(iterations),
+        "iterations": iterations,
         **{name: [float(f"{value:.3e}") for value in curve] for name, curve in curves.items()},
         "largest_norm_change": float(norms.max()),
         "largest_direction_change": float(directions.max()),
@@ -78,7 +78,7 @@ def run_two_phases(config: TwoPhases, seeds: Sequence[int], device: str = "cpu")
     recorded iteration at which the former exceeds a twentieth of its largest value, and
     ``directions_when_norms_start`` the latter at that iteration, as a part of its largest value.  ``data``
     are facts of the images, the same for each seed.  Both ways to train have the same first layer at the
-    start and the same order of images.  MNIST is read as :func:`lib.data.mnist.mnist` reads it.
+    start and the same order of images.  MNIST is read as :func:`lib.data.digits.mnist` reads it.
 
     Raises ``ValueError`` for seeds that are no whole numbers from 0 on, fewer iterations than a pass over the
     images takes, and a device other than "cpu" and "cuda".
@@ -114,7 +114,7 @@ def run_two_phases(config: TwoPhases, seeds: Sequence[int], device: str = "cpu")
             inputs,
             labels,
             objective=min2024._exponential,
-            optimiser=Sgd(config.step),
+            optimiser=partial(torch.optim.SGD, lr=config.step),
             steps=passes * in_a_pass,
             batch_size=config.batch_size,
             generators=generators,
@@ -122,7 +122,7 @@ def run_two_phases(config: TwoPhases, seeds: Sequence[int], device: str = "cpu")
             record_at={round(k) * in_a_pass for k in np.geomspace(1, passes, config.points)},
         )
         for metrics, seen in zip(found, zip(*run.recorded, strict=True), strict=True):
-            metrics[name] = _metrics(run.steps, seen)
+            metrics[name] = _metrics(run.steps.tolist(), seen)
     return found
 
 

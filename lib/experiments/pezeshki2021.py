@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import cast
 
 import numpy as np
@@ -15,9 +17,8 @@ from lib.experiments.registry import Experiment, register
 from lib.geometry.level_sets import bend, distance_to_data, zero_level_set
 from lib.models.features import Features, decompose, tangent_features
 from lib.models.mlps import MlpBatch, draw_mlps
-from lib.training.ensembles import train
+from lib.training.ensembles import Optimiser, train
 from lib.training.objectives import cross_entropy, spectral_decoupling
-from lib.training.optimisers import Adam, Sgd
 
 SETTINGS = (
     "overlap",
@@ -104,26 +105,84 @@ def _draw(config: TwoMoons, setting: str, seeds: Sequence[int], kind: dict) -> _
     return _Draw(torch.tensor(inputs @ turn, **kind), torch.tensor(labels, **kind), turn)
 
 
-def _start(config: TwoMoons, setting: str, seeds: Sequence[int]) -> MlpBatch:
+class _BatchNormalised(torch.nn.Module):
+    """Stacked perceptrons with batch normalisation before each activation."""
+
+    def __init__(self, plain: MlpBatch) -> None:
+        super().__init__()
+        self.plain = plain
+        # Seeds and units are channels alike.
+        sizes = [bias.shape[0] * bias.shape[2] for bias in plain.biases[:-1]]
+        self.norms = torch.nn.ModuleList(
+            torch.nn.BatchNorm1d(size, dtype=plain.biases[0].dtype) for size in sizes
+        )
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        """Return the logits, shape (seeds, n)."""
+        hidden = inputs.expand(len(self.plain.weights[0]), -1, -1)
+        for weight, bias, norm in zip(self.plain.weights, self.plain.biases, self.norms, strict=False):
+            hidden = torch.baddbmm(bias, hidden, weight).transpose(0, 1)
+            hidden = norm(hidden.flatten(start_dim=1)).view(hidden.shape).transpose(0, 1).relu()
+        return torch.baddbmm(self.plain.biases[-1], hidden, self.plain.weights[-1]).squeeze(-1)
+
+    def seed(self, k: int) -> _BatchNormalised:
+        """Return a copy of the network of one seed, in evaluation mode."""
+        one = _BatchNormalised(self.plain.seed(k)).to(self.plain.biases[0].device).eval()
+        for norm, every in zip(one.norms, self.norms, strict=True):
+            of_all = {name: value for name, value in every.state_dict().items() if value.ndim}
+            norm.load_state_dict(
+                {name: value.view(-1, norm.num_features)[k] for name, value in of_all.items()}, strict=False
+            )
+        return one
+
+
+class _Dropout(torch.nn.Module):
+    """Stacked perceptrons that drop each hidden unit with a probability, each seed by its own generator."""
+
+    def __init__(self, plain: MlpBatch, probability: float, generators: Sequence[torch.Generator]) -> None:
+        super().__init__()
+        self.plain, self.probability, self.generators = plain, probability, deepcopy(generators)
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        """Return the logits, shape (seeds, n)."""
+        hidden = inputs.expand(len(self.generators), -1, -1)
+        *inner, (weight, bias) = zip(self.plain.weights, self.plain.biases, strict=True)
+        for inner_weight, inner_bias in inner:
+            hidden = torch.baddbmm(inner_bias, hidden, inner_weight).relu()
+            if self.training:
+                shape, dtype = hidden.shape[1:], hidden.dtype
+                draws = [torch.rand(shape, generator=each, dtype=dtype) for each in self.generators]
+                kept = (torch.stack(draws) >= self.probability).to(hidden)
+                hidden = hidden * (kept / (1 - self.probability))
+        return torch.baddbmm(bias, hidden, weight).squeeze(-1)
+
+    def seed(self, k: int) -> MlpBatch:
+        """Return a copy of the network of one seed as it is in evaluation mode."""
+        return self.plain.seed(k)
+
+
+Networks = MlpBatch | _BatchNormalised | _Dropout
+
+
+def _start(config: TwoMoons, setting: str, seeds: Sequence[int]) -> Networks:
     """The networks at initialisation, the same for each setting with the same architecture."""
-    hidden = 4 if setting == "five-layers" else 1
-    return draw_mlps(
-        (2, *[config.width] * hidden, 1),
-        [torch.Generator().manual_seed(seed) for seed in seeds],
-        dtype=getattr(torch, config.precision),
-        batch_norm=setting == "batch-norm",
-        dropout=0.7 if setting == "dropout" else 0.0,
-    )
+    widths = (2, *[config.width] * (4 if setting == "five-layers" else 1), 1)
+    generators = [torch.Generator().manual_seed(seed) for seed in seeds]
+    plain = draw_mlps(widths, generators, dtype=getattr(torch, config.precision))
+    if setting == "batch-norm":
+        return _BatchNormalised(plain)
+    return _Dropout(plain, 0.7, generators) if setting == "dropout" else plain
 
 
-def _optimiser(config: TwoMoons, setting: str) -> Sgd | Adam:
+def _optimiser(config: TwoMoons, setting: str) -> Optimiser:
     if setting in ("adam-short", "adam-long"):
-        return Adam(config.adam[setting == "adam-long"], weight_decay=config.weight_decay)
+        rate = config.adam[setting == "adam-long"]
+        return partial(torch.optim.Adam, lr=rate, weight_decay=config.weight_decay)
     decay = config.strong_decay if setting == "weight-decay" else config.weight_decay
-    return Sgd(config.step, momentum=config.momentum, weight_decay=decay)
+    return partial(torch.optim.SGD, lr=config.step, momentum=config.momentum, weight_decay=decay)
 
 
-def _features(start: MlpBatch, draw: _Draw) -> list[Features]:
+def _features(start: Networks, draw: _Draw) -> list[Features]:
     """The tangent features of each seed before training, times its labels."""
     found = []
     for k in range(len(draw.inputs)):
@@ -132,7 +191,7 @@ def _features(start: MlpBatch, draw: _Draw) -> list[Features]:
     return found
 
 
-def _boundary(network: MlpBatch, draw: _Draw, kind: dict) -> dict:
+def _boundary(network: torch.nn.Module, draw: _Draw, kind: dict) -> dict:
     """Measures of a network of one seed, of its boundary in the coordinates of the data before their turn."""
 
     def function(points: np.ndarray) -> np.ndarray:
@@ -186,7 +245,7 @@ def _setting(config: TwoMoons, setting: str, seeds: Sequence[int], device: str) 
     metrics = []
     for k, seed in enumerate(seeds):
         one = _Draw(draw.inputs[k : k + 1], draw.labels[k : k + 1], draw.turn)
-        measures = _boundary(cast(MlpBatch, run.network).seed(k), one, kind)
+        measures = _boundary(cast(Networks, run.network).seed(k), one, kind)
         if seed not in config.pictured:
             del measures["boundary"]
         measures |= {
@@ -198,7 +257,7 @@ def _setting(config: TwoMoons, setting: str, seeds: Sequence[int], device: str) 
             measures["responses"] = [[_rounded(value) for value in z[:, j].tolist()] for j in config.features]
             measures["coherences"] = [_rounded(value) for value in features[k].coherences[:10].tolist()]
             measures["final_responses"] = [_rounded(value) for value in z[-1, :10].tolist()]
-        metrics.append({"steps": list(run.steps), **measures})
+        metrics.append({"steps": run.steps.tolist(), **measures})
     return metrics
 
 
@@ -215,8 +274,8 @@ def run_two_moons(config: TwoMoons, seeds: Sequence[int], device: str = "cpu") -
     from the best line (both ``None`` without a boundary there), ``slope_ratio`` the mean slope of the network
     along the gap over that across it, ``accuracy_without_gap`` that on new moons which overlap by 0.3.
     Rotated data are turned back first.  ``responses`` are those of the change of the outputs to the features
-    of :func:`lib.models.features.decompose` before training.  Raises ``ValueError`` for seeds that are no whole
-    numbers from 0 on, or another device than "cpu" and "cuda".
+    of :func:`lib.models.features.decompose` before training.  Raises ``ValueError`` for seeds that are no
+    whole numbers from 0 on, or another device than "cpu" and "cuda".
 
     Example:
 

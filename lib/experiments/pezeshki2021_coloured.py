@@ -7,21 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import torch
 from sklearn.datasets import load_digits
+from torch.nn.functional import softplus
 
 from lib.checks import choice, number, whole
-from lib.data.mnist import mnist
-from lib.experiments.coloured import ColouredImages, colour_images
+from lib.data.digits import mnist
 from lib.experiments.registry import Experiment, register
 from lib.models.mlps import draw_mlps
+from lib.training.descent import Run
 from lib.training.ensembles import train
-from lib.training.environments import Grouped, Irm, VRex
 from lib.training.objectives import Objective
-from lib.training.optimisers import Adam
-from lib.training.tensors import usable_device
 
 METHODS = ("cross-entropy", "extrapolation", "invariant", "decoupled", "decoupled-as-printed", "grey")
 LABEL_NOISE = 0.25
@@ -88,6 +87,73 @@ class ColouredDigits:
             raise ValueError(f"annealing is {self.annealing}, allowed: up to the steps, {self.steps}")
 
 
+@dataclass(frozen=True, eq=False)
+class ColouredImages:
+    """Images of all seeds in their colours, and how likely each label is for them.
+
+    ``images`` are (seeds, n, pixels), ``colours`` +1 and -1 (seeds, n), and ``chances`` (2, seeds, n) the
+    weights with which an image counts as one with the label +1 and as one with the label -1.
+    """
+
+    images: torch.Tensor
+    colours: torch.Tensor
+    chances: torch.Tensor
+
+    def inputs(self, *, coloured: bool = True, blank: bool = False) -> torch.Tensor:
+        """Return the images in two channels, shape (seeds, n, 2 pixels).
+
+        Not ``coloured``, half of an image is in each channel; ``blank``, each pixel is the mean of its seed.
+        """
+        mean = self.images.mean(dim=(1, 2), keepdim=True)
+        images = mean.expand_as(self.images) if blank else self.images
+        first = (1 + self.colours * coloured).unsqueeze(-1) / 2
+        return torch.cat([first * images, (1 - first) * images], dim=-1)
+
+    def accuracy(self, logits: torch.Tensor) -> torch.Tensor:
+        """Return the share of labels that logits (seeds, n) have right, shape (seeds,)."""
+        positive, negative = self.chances
+        return torch.where(logits > 0, positive, negative).sum(dim=-1) / self.chances.sum(dim=(0, -1))
+
+    def entropy(self, logits: torch.Tensor) -> torch.Tensor:
+        """Return the mean entropy, in nats, of the labels that logits (seeds, n) predict, shape (seeds,)."""
+        entropies = torch.distributions.Bernoulli(logits=logits.double()).entropy()
+        weights = self.chances.sum(dim=0)
+        return (weights * entropies).sum(dim=-1) / weights.sum(dim=-1)
+
+
+def colour_images(
+    images: np.ndarray,
+    labels: np.ndarray,
+    colour_noise: np.ndarray | float,
+    like: torch.Tensor,
+    rngs: Sequence[np.random.Generator] | None = None,
+) -> ColouredImages:
+    """Flip labels with probability ``LABEL_NOISE`` and colour images by them, on the device of ``like``.
+
+    ``images`` are (seeds, n, pixels), ``labels`` +1 and -1 (seeds, n); the colour is the label after its
+    flip, but for the probability ``colour_noise``, a number or one an image, (n,).  Each seed draws with its
+    own of the ``rngs``.  Without these there are 2n images, each first in the colour +1 and then in the
+    colour -1, and each counts for both labels as likely as they are: the mean over all draws.
+    """
+    seeds, n = labels.shape
+    if rngs is None:
+        colours = np.repeat([[1.0, -1.0]], n, axis=1).repeat(seeds, axis=0)
+        both, twice = np.tile(labels, 2), np.tile(np.broadcast_to(colour_noise, n), 2)
+        chances = [
+            np.where(both == label, 1 - LABEL_NOISE, LABEL_NOISE)
+            * np.where(colours == label, 1 - twice, twice)
+            for label in (1, -1)
+        ]
+        images = np.tile(images, (1, 2, 1))
+    else:
+        draws = np.stack([rng.random((2, n)) for rng in rngs], axis=1)
+        drawn = labels * np.where(draws[0] < LABEL_NOISE, -1, 1)
+        colours = drawn * np.where(draws[1] < colour_noise, -1, 1)
+        chances = [drawn > 0, drawn < 0]
+    parts = (images, colours, np.stack(chances))
+    return ColouredImages(*(torch.from_numpy(np.ascontiguousarray(part)).to(like) for part in parts))
+
+
 def _all_images(name: str) -> tuple[np.ndarray, np.ndarray]:
     """All images (n, pixels) with values in [0, 1], and their digits."""
     if name == "digits":
@@ -112,34 +178,56 @@ def _draw(
         (orders[:, config.training :], REVERSED),
     )
     world, test = (
-        colour_images(images[chosen], labels[chosen], flips, label_noise=LABEL_NOISE, rngs=drawn).to(like)
-        for chosen, flips in parts
+        colour_images(images[chosen], labels[chosen], flips, like, drawn) for chosen, flips in parts
     )
     return world, test
 
 
 def _objectives(method: str, strength: float, world: ColouredImages) -> tuple[Objective, Objective]:
-    """What is minimised during the annealing steps, and after them."""
-    seeds, n = world.colours.shape
-    groups = (torch.arange(n) % 2).repeat(seeds, 2)
-    weights = world.chances.transpose(0, 1).reshape(seeds, 2 * n).cpu()
-    share = world.chances.sum(0) / world.chances.sum((0, -1))[:, None]
-    risk = Grouped(groups, weights=weights)
+    """What is minimised during the annealing steps, and after them; the labels are those of the world.
 
-    def both(objective: Grouped) -> Objective:
-        """Each logit counts with the label +1 and with the label -1, as likely as they are."""
-        return lambda f, y: objective(torch.cat([f, f], dim=-1), torch.cat([y, -y], dim=-1))
+    Each logit counts with the label +1 and with the label -1, as likely as they are.
+    """
+    odd = torch.arange(world.colours.shape[1], device=world.colours.device) % 2
+    member = world.chances[:, :, None] * torch.stack([1 - odd, odd])  # labels, seeds, environments, images
+    share = member / member.sum((0, -1), keepdim=True)
+    of_all = world.chances.sum(0) / world.chances.sum((0, -1))[:, None]
+
+    def risks(logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Cross-entropy in each environment, and its slope in a factor of the logits; (seeds, 2) each."""
+        below = torch.stack([-logits, logits])[:, :, None]
+        return (share * softplus(below)).sum((0, -1)), (share * below * torch.sigmoid(below)).sum((0, -1))
 
     def decoupled(coefficient: float, scale: float) -> Objective:
-        plain = both(risk)
-        return lambda f, y: scale * (plain(f, y) + coefficient * (share * f.square()).sum(dim=-1))
+        """Spectral decoupling [pezeshki2021, Eq. 25]."""
 
-    if method == "extrapolation":  # published as the sum of the two risks and their squared difference
-        sum_of_risks = VRex(groups, 2.0, weights=weights, scale=2.0)
-        return both(sum_of_risks), both(VRex(groups, 2 * strength, weights=weights, scale=2 / strength))
-    if method == "invariant":
-        weak = Irm(groups, 1.0, weights=weights)
-        return both(weak), both(Irm(groups, strength, weights=weights, scale=1 / strength))
+        def objective(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+            penalty = (of_all * logits.square()).sum(dim=-1)
+            return scale * (risks(logits)[0].mean(dim=-1) + coefficient * penalty)
+
+        return objective
+
+    def extrapolation(strength: float, scale: float) -> Objective:
+        """Risk extrapolation (V-REx): the sum of the two risks and ``strength`` their squared difference."""
+
+        def objective(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+            first, second = risks(logits)[0].unbind(dim=-1)
+            return scale * (first + second + strength * (first - second).square())
+
+        return objective
+
+    def invariant(strength: float, scale: float) -> Objective:
+        """Invariant risk minimisation, version 1: a penalty on slopes in a factor of the logits."""
+
+        def objective(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+            values, slopes = risks(logits)
+            return scale * (values + strength * slopes.square()).mean(dim=-1)
+
+        return objective
+
+    if method in ("extrapolation", "invariant"):  # published with everything over the strength at the end
+        make = extrapolation if method == "extrapolation" else invariant
+        return make(1.0, 1.0), make(strength, 1 / strength)
     printed = decoupled(strength, 1.0)
     return printed, decoupled(1.0, strength) if method == "decoupled" else printed
 
@@ -154,7 +242,7 @@ def _method(
     )
     grey = method == "grey"
     seen, unseen = (one.images if grey else one.inputs() for one in (world, test))
-    network: torch.nn.Module = draw_mlps(
+    start: torch.nn.Module | Run = draw_mlps(
         (seen.shape[-1], width, width, 1),
         [torch.Generator().manual_seed(seed) for seed in seeds],
         dtype=seen.dtype,
@@ -166,29 +254,27 @@ def _method(
 
     times = {round(k * steps / config.points) for k in range(config.points + 1)}
     divided = strength if method in ("extrapolation", "invariant") else 1.0
-    memory, done = None, 0
-    curves: dict[int, torch.Tensor] = {}
+    done, curves = 0, {}
     phases = zip((annealing, steps), _objectives(method, strength, world), (1.0, divided), strict=True)
     for until, objective, divisor in phases:
-        run = train(
-            network,
+        start = run = train(
+            start,
             seen,
             seen.new_ones(seen.shape[1]),
             objective=objective,
-            optimiser=Adam(rate, weight_decay=2 * decay / divisor),
+            optimiser=partial(torch.optim.Adam, lr=rate, weight_decay=2 * decay / divisor),
             steps=until - done,
             record=accuracies,
             record_at={k - done for k in times if done <= k <= until},
-            memory=memory,
         )
-        curves |= {done + k: pair for k, pair in zip(run.steps, run.recorded, strict=True)}
-        network, memory, done = run.network, run.memory, until
+        curves |= {done + k: pair for k, pair in zip(run.steps.tolist(), run.recorded, strict=True)}
+        done = until
     training, tested = torch.stack(list(curves.values()), dim=-1).cpu()
     metrics = [
         {"steps": list(curves), "training": _rounded(one), "test": _rounded(other)}
         for one, other in zip(training, tested, strict=True)
     ]
-    return metrics if grey else [a | b for a, b in zip(metrics, _probes(network, test), strict=True)]
+    return metrics if grey else [a | b for a, b in zip(metrics, _probes(run.network, test), strict=True)]
 
 
 @torch.no_grad()
@@ -228,9 +314,9 @@ def run_coloured_digits(config: ColouredDigits, seeds: Sequence[int], device: st
     >>> metrics["cross-entropy"]["test"][-1] < 0.5 < metrics["grey"]["test"][-1]
     True
     """
-    place = usable_device("device", choice("device", device, ("cpu", "cuda")))
+    choice("device", device, ("cpu", "cuda"))
     chosen = [whole("seeds", seed) for seed in seeds]
-    like = torch.empty(0, dtype=getattr(torch, config.precision), device=place)
+    like = torch.empty(0, dtype=getattr(torch, config.precision), device=device)
     world, test = _draw(config, chosen, like)
     by_method = {method: _method(config, method, chosen, world, test) for method in METHODS}
     return [{method: metrics[k] for method, metrics in by_method.items()} for k in range(len(chosen))]

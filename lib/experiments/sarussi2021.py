@@ -9,8 +9,7 @@ import numpy as np
 from scipy.special import expit
 
 from lib.checks import choice, number, whole
-from lib.data.mnist import mnist_pair
-from lib.data.synthetic import digits_pair
+from lib.data.digits import digits_pair
 from lib.experiments.registry import Experiment, register
 from lib.geometry.patterns import cluster_radius, largest_angle
 from lib.models.two_layer import Start, TwoLayer
@@ -79,10 +78,7 @@ class _Images:
 
 
 def _split(config: DigitPairs, pair: tuple[int, int], rng: np.random.Generator) -> _Images:
-    if config.images == "digits":
-        x, y = digits_pair(*pair, centred=False)
-    else:
-        x, y = mnist_pair(*pair, split=config.images, centred=False)
+    x, y = digits_pair(*pair, images=config.images, centred=False)
     order = rng.permutation(len(y))
     test, kept = np.split(order, [round(config.held_out * len(y))])
     return _Images(x[kept], y[kept], x[test], y[test])
@@ -166,8 +162,8 @@ def run_digit_pairs(config: DigitPairs, seeds: Sequence[int], device: str = "cpu
     the region ``|<w_mean - u_mean, x>| >= 2 r |x|`` of Theorem 5.1, for training and testing, the number of
     training images about which neurons of a type disagree (of the worse type), mean loss, and share of
     errors.  ``outside_sharp`` is the share at the end with the sharp factor in the place of 2.  MNIST is
-    read as :func:`lib.data.mnist.mnist` reads it.  Raises ``ValueError`` for seeds that are no whole numbers from
-    0 on, or another device than "cpu".
+    read as :func:`lib.data.digits.mnist` reads it.  Raises ``ValueError`` for seeds that are no whole numbers
+    from 0 on, or another device than "cpu".
 
     Example:
 

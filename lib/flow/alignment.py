@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from lib import checks
 from lib.checks import array, number
 from lib.flow.boundaries import NO_MOTION, Lines, settle
+from lib.models.two_layer import Start, TwoLayer
 
 _ON_BOUNDARY = 1e-15  # |<w, x>| below this, relative to |w||x|, at the start: on the boundary of the unit
 _EXACTLY_OPPOSITE = 1e-14  # distance to the unstable direction -e below which a unit is on it
@@ -32,20 +33,8 @@ class AlignmentPhase:
     (True when the datum becomes active).  ``patterns`` (m, n) are the final activation patterns, ``sliding``
     (m, n) marks final pre-activations held at zero from both sides, ``stages`` (m,) counts stages, and
     ``settled`` (m,) says which units have no further event, however long one waits.  Stage ``k`` of unit
-    ``j`` starts at ``starts[k, j]`` (infinite when there is no such stage), with the direction
-    ``directions[k, j]`` and ``log_norms[k, j]``; its drift is ``drifts[k, j]``, its pattern
-    ``stage_patterns[k, j]``.
-
-    Example: a unit between two orthogonal data, one of which pulls and one of which pushes.
-
-    >>> phase = alignment_phase([[1.0, 1.0]], [1], np.eye(2), [1.0, -1.0])
-    >>> phase.events.time.round(6), phase.patterns, phase.settled
-    (array([0.623225]), array([[ True, False]]), array([ True]))
-    >>> directions, log_norms = phase.at([0.0, 0.3, 1e6])
-    >>> directions[:, 0].round(3)
-    array([[0.707, 0.707],
-           [0.931, 0.365],
-           [1.   , 0.   ]])
+    ``j`` starts at ``starts[k, j]`` (infinite when there is none), with ``directions[k, j]`` and
+    ``log_norms[k, j]``, and has ``drifts[k, j]`` and ``stage_patterns[k, j]``.
     """
 
     events: np.recarray
@@ -66,18 +55,13 @@ class AlignmentPhase:
     def at(self, times: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """Return unit directions (T, m, d) and log-norms (T, m) at ``times`` (T,), without overflow.
 
-        Times are finite, from 0 on, in any order.  A unit that was stopped by ``until`` before its last event
-        (``settled`` says so) is continued with the pattern that it had then.  Raises ``ValueError`` for other
-        times.
+        A unit that was stopped by ``until`` before its last event (``settled`` says so) is continued with the
+        pattern that it had then.  Raises ``ValueError`` for times below 0.
         """
         times = array("times", times, ("T",), 0, ends="[)")
-        chosen = self._stage_of(times)
-        return _advance(
-            self.directions[chosen],
-            self.log_norms[chosen],
-            self.drifts[chosen],
-            times[:, None] - self.starts[chosen],
-        )
+        k = self._stage_of(times)
+        waits = times[:, None] - self.starts[k]
+        return _advance(self.directions[k], self.log_norms[k], self.drifts[k], waits)
 
     def patterns_at(self, times: ArrayLike) -> np.ndarray:
         """Return the activation patterns (T, m, n) at ``times`` as in `at`; at an event, those after it."""
@@ -85,10 +69,9 @@ class AlignmentPhase:
 
     @property
     def asymptotics(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return growth rates omega and offsets kappa, each (m,).
+        """Return rates omega and offsets kappa: ``log|w_j(t)| - omega_j t -> log|w_j(0)| + kappa_j``, (m,).
 
-        They are defined by ``log|w_j(t)| - omega_j t -> log|w_j(0)| + kappa_j`` as t grows.  Raises
-        ``ValueError`` when the phase was stopped before a unit's last event.
+        Raises ``ValueError`` when the phase was stopped before a unit's last event.
         """
         if not self.settled.all():
             raise ValueError(
@@ -116,24 +99,22 @@ def alignment_phase(
     """Follow ``dw_j/dt = s_j |w_j| sum_i forces_i phi'(<w_j, x_i>) x_i`` exactly, up to the time ``until``.
 
     ``w`` (m, d) are the weights at time 0 (only their directions matter, and their norms as a constant),
-    ``signs`` (m,) the signs +1 or -1 of ``a_j = s_j |w_j|``, ``inputs`` (n, d) the data, and ``forces`` (n,)
-    the values of ``-dl/df`` at ``f = 0`` of either sign (divided by n for a mean loss).  ``slope`` in [0, 1]
-    is the leaky slope, and ``phi'(0) = slope``: a unit on a boundary counts as inactive there.  It enters if
-    the other data push it in; it stays frozen at zero if they do not move it, as happens to a coordinate
-    whose own datum has pushed it down to zero on orthonormal data.
+    ``signs`` (m,) those of ``a_j = s_j |w_j|``, ``inputs`` (n, d) the data, and ``forces`` (n,) the values of
+    ``-dl/df`` at ``f = 0`` of either sign (divided by n for a mean loss).  ``slope`` in [0, 1] is the leaky
+    slope, and ``phi'(0) = slope``: a unit on a boundary counts as inactive there.  It enters if the other
+    data push it in; it stays frozen at zero if they do not move it.
 
     If a datum pushes a unit back from its active side while the others push it in, no classical solution
-    exists.  This cannot happen under Assumption 1 of min2024 or on orthonormal data.  It raises
-    ``ValueError`` naming neuron and datum, or with ``sliding=True`` follows the Filippov solution, which
-    slides along the boundary.  Raises ``ValueError`` naming any other bad argument.
+    exists, which cannot happen under Assumption 1 of min2024 or on orthogonal data.  It raises ``ValueError``
+    naming neuron and datum, or with ``sliding=True`` follows the Filippov solution, which slides along the
+    boundary.  Raises ``ValueError`` naming any other bad argument.
     [min2024, Sec. 3; boursier2022, App. B; closed form ours]
 
-    Example: growth rate and offset of two units, of which the second is repelled and dies.
+    Example: a unit that loses the datum that pushes it, and then grows like ``exp(omega t + kappa)``.
 
-    >>> phase = alignment_phase([[0.6, 0.8], [2.0, 0.0]], [1, -1], [[2.0, 0.0]], [1.0])
-    >>> phase.patterns, [part.round(6) for part in phase.asymptotics]
-    (array([[ True],
-           [ True]]), [array([ 2., -2.]), array([-0.223144,  0.      ])])
+    >>> phase = alignment_phase([[1.0, 1.0]], [1], np.eye(2), [1.0, -1.0])
+    >>> phase.events.time.round(6), phase.patterns, [part.round(6) for part in phase.asymptotics]
+    (array([0.623225]), array([[ True, False]]), [array([1.]), array([-0.534838])])
     """
     w, inputs = array("w", w, ("m", "d")), array("inputs", inputs, ("n", "d"))
     if (zero := np.flatnonzero(~w.any(axis=1))).size:
@@ -152,17 +133,14 @@ def alignment_phase(
     m, n = len(w), len(inputs)
     lengths = np.linalg.norm(inputs, axis=1)
     still = NO_MOTION * lengths * largest
-    # The largest entry is divided out first: squares of entries below 1e-154 would underflow.
-    sizes = np.abs(w).max(axis=1)
-    direction = w / sizes[:, None]
-    log_norm = np.log(sizes) + np.log(np.linalg.norm(direction, axis=1))
-    direction /= np.linalg.norm(direction, axis=1)[:, None]
+    units = Start.of(TwoLayer(w, np.zeros(m)))
+    direction, log_norm = units.directions, units.log_norms
     start, count = np.zeros(m), np.zeros(m, dtype=int)
     height = direction @ inputs.T
     bound = np.abs(height) <= _ON_BOUNDARY * lengths
     active = (height > 0) & ~bound
     shares, settled = np.zeros((m, n)), np.zeros(m, dtype=bool)
-    first = lines.active(active, bound)
+    first = lines.states(np.where(bound, 0, 2 * active - 1)) > 0
     running, history = np.arange(m), list[tuple[np.ndarray, ...]]()
     while running.size:
         if len(history) > 100 * (n + 1):  # pragma: no cover
@@ -174,9 +152,8 @@ def alignment_phase(
         bound[running] &= (drift @ inputs.T >= -still) | pushed[:, None]
         for row in np.flatnonzero(pushed):
             j = running[row]
-            active[j], bound[j], shares[j], drift[row] = settle(
-                pulls[j], active[j], bound[j], inputs, slope, still, rest[j]
-            )
+            held = settle(pulls[j], active[j], bound[j], inputs, slope, still, rest[j])
+            active[j], bound[j], shares[j], drift[row] = held
             if shares[j].any() and not sliding:
                 datum = lines.first[np.argmax(shares[j])]
                 raise ValueError(
@@ -185,8 +162,8 @@ def alignment_phase(
                     "for the Filippov solution"
                 )
         drift[np.linalg.norm(drift, axis=1) <= NO_MOTION * largest] = 0.0
-        history.append((running, start[running], direction[running], log_norm[running], drift,
-                        lines.active(active[running], bound[running])))  # fmt: skip
+        pattern = lines.states(np.where(bound[running], 0, 2 * active[running] - 1)) > 0
+        history.append((running, start[running], direction[running], log_norm[running], drift, pattern))
         count[running] += 1
         velocity = drift @ inputs.T
         can_switch = np.where(active[running], velocity < -still, (velocity > still) & ~bound[running])
@@ -194,12 +171,10 @@ def alignment_phase(
         datum = wait.argmin(axis=1)
         wait = wait[np.arange(running.size), datum]
         settled[running] = np.isinf(wait)
-        goes_on = start[running] + wait <= until
-        goes_on &= np.isfinite(wait)
+        goes_on = (start[running] + wait <= until) & np.isfinite(wait)
         rows, running, datum, wait = np.flatnonzero(goes_on), running[goes_on], datum[goes_on], wait[goes_on]
-        direction[running], log_norm[running] = _advance(
-            direction[running], log_norm[running], drift[rows], wait
-        )
+        moved = _advance(direction[running], log_norm[running], drift[rows], wait)
+        direction[running], log_norm[running] = moved
         start[running] += wait
         entering = ~active[running, datum]
         # An entering unit whose new datum would push it straight back is on the boundary; a leaving one is
@@ -212,12 +187,7 @@ def alignment_phase(
 
 
 def _assemble(
-    first: np.ndarray,
-    d: int,
-    history: list[tuple[np.ndarray, ...]],
-    slides: np.ndarray,
-    count: np.ndarray,
-    settled: np.ndarray,
+    first: np.ndarray, d: int, history: list, slides: np.ndarray, count: np.ndarray, settled: np.ndarray
 ) -> AlignmentPhase:
     """Lay the stages of all units out in padded arrays; events are changes of the ``first`` patterns."""
     depth, (m, n) = int(count.max()), first.shape
@@ -233,27 +203,16 @@ def _assemble(
     columns = starts[stage, neuron], neuron, datum, patterns[changed]
     order = np.lexsort((datum, neuron, columns[0]))
     events = np.rec.fromarrays([column[order] for column in columns], dtype=fields)
+    last = patterns[count - 1, np.arange(m)]
     return AlignmentPhase(
-        events=events,
-        patterns=patterns[count - 1, np.arange(m)],
-        sliding=slides,
-        stages=count,
-        settled=settled,
-        starts=starts,
-        directions=directions,
-        log_norms=log_norms,
-        drifts=drifts,
-        stage_patterns=patterns,
+        events, last, slides, count, settled, starts, directions, log_norms, drifts, patterns
     )
 
 
 def _split(
     directions: np.ndarray, drifts: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return ``|g|``, the unit vector ``e``, and the cosine and sine of the angle between direction and e.
-
-    ``directions`` and ``drifts`` are (..., d), the directions of length 1.
-    """
+    """Return ``|g|`` of drifts g (..., d), their directions e, and cosine and sine of the angles to these."""
     speed = np.linalg.norm(drifts, axis=-1)
     e = drifts / np.where(speed > 0, speed, 1.0)[..., None]
     cosine = np.einsum("...d,...d->...", directions, e)
@@ -286,11 +245,7 @@ def _advance(
 
 
 def _crossing_times(directions: np.ndarray, drifts: np.ndarray, inputs: np.ndarray) -> np.ndarray:
-    """Return the time to ``<w, x_i> = 0`` on the current closed form, (m, n).
-
-    It is for pairs that move: infinite when there is no zero, and 0 when it has passed.  ``directions`` and
-    ``drifts`` are (m, d), ``inputs`` (n, d).
-    """
+    """Return the times (m, n) to ``<w, x_i> = 0`` of pairs that move: infinite if none, 0 if passed."""
     speed, e, cosine, sine = _split(directions, drifts)
     log_plus, log_minus = _halves(cosine, sine)
     with np.errstate(divide="ignore", invalid="ignore"):

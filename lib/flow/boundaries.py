@@ -1,22 +1,19 @@
 """Where the field of a flow jumps: which units are on, off or held at zero, and when that changes.
 
-The field of a (leaky) ReLU network jumps where a pre-activation ``<w_j, x_i>`` crosses zero.  Write ``off``
-and ``on`` for the rate of ``<w_j, x_i>`` computed with the two one-sided slopes.  The selection made here
-is
+Write ``off`` and ``on`` for the rate of a pre-activation ``<w_j, x_i>`` at zero, computed with the two
+one-sided slopes.  The selection made here is
 
 * ``off < 0``: the unit goes (or stays) below zero, even if ``on > 0``, when both sides push away and going
   above would be a solution as well (so it is for a held unit whose output weight changes its sign);
 * ``off > 0`` and ``on > 0``: it goes above zero;
 * ``off > 0 > on``: both sides push towards the boundary, and it slides along it (Filippov);
-* ``off = 0``: it stays at zero for ever, whatever ``on`` is.  This is the choice ``sigma'(0) = 0`` of
-  [boursier2022, App. D], and with orthogonal inputs it is the only case that a ReLU unit arriving from
-  above can meet.
+* ``off = 0``: it stays at zero, whatever ``on`` is: the choice ``sigma'(0) = 0`` of [boursier2022, App. D],
+  and with orthogonal inputs the only case that a ReLU unit arriving from above can meet.
 
 A unit on the boundaries of several data is decided for all of them at once, since each datum that lets go
 or takes hold changes the rates of the others: :func:`settle` looks for the shares in [0, 1] of their forces
-that make the drift shortest.  The shares of data that hold the unit vary with the forces, and the unit is let
-go when no shares in [0, 1] keep it on all its boundaries.  Until then it moves only along them: its force is
-projected on the complement of the inputs that hold it.
+that make the drift shortest.  The unit is let go when no shares keep it on all its boundaries.  Until then it
+moves only along them: its force is projected on the complement of the inputs that hold it.
 """
 
 from __future__ import annotations
@@ -69,19 +66,11 @@ class Lines:
         """Return the states -1, 0, 1 of data (..., n) from those of their lines (..., l)."""
         return np.where(self.ratios > 0, 1, -1) * of_lines[..., self.index]
 
-    def active(self, of_lines: np.ndarray, bound: np.ndarray) -> np.ndarray:
-        """Return the patterns (..., n) of data from those of their lines (..., l), where not at zero."""
-        return self.states(np.where(bound, 0, np.where(of_lines, 1, -1))) > 0
-
 
 def held_drift(
-    pulls: np.ndarray,
-    active: np.ndarray,
-    bound: np.ndarray,
-    inputs: np.ndarray,
-    base: float,
+    pulls: np.ndarray, active: np.ndarray, bound: np.ndarray, inputs: np.ndarray, base: float,
     rest: np.ndarray | float = 0.0,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
     """Return the shares (n,) in [0, 1], drift (d,) and rates (n,) of a unit at the boundaries ``bound`` (n,).
 
     ``pulls`` (n,) are the forces times the unit's sign, ``active`` (n,) the data above zero, ``inputs``
@@ -107,14 +96,9 @@ def held_drift(
 
 
 def settle(
-    pulls: np.ndarray,
-    active: np.ndarray,
-    bound: np.ndarray,
-    inputs: np.ndarray,
-    base: float,
-    still: np.ndarray,
-    rest: np.ndarray | float = 0.0,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    pulls: np.ndarray, active: np.ndarray, bound: np.ndarray, inputs: np.ndarray, base: float,
+    still: np.ndarray, rest: np.ndarray | float = 0.0,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
     """Decide what a unit does at the boundaries it sits on: enter, leave, stay frozen, or slide.
 
     Arguments as in :func:`held_drift`; rates up to ``still`` (n,) count as zero.  Returns the new pattern
@@ -135,11 +119,10 @@ class Boundaries:
     """The state (``OFF``, ``HELD``, ``ON``) of each pair of a neuron and a datum, and the rule that changes
     it.
 
-    ``inputs`` is (n, d), ``m`` the number of neurons, ``slope`` the leaky slope.  ``state`` is an integer
-    array (m, n), ``gates`` (m, n) the derivatives of the activation.  In the methods ``signs`` (m,) are those
-    of the output weights, ``forces`` and their ``errors`` (n,); a rate that these errors can explain counts
-    as zero, so that a unit rests on its boundaries when there is nothing left to decide by.  Weights may have
-    any scale.
+    ``inputs`` is (n, d), ``m`` the number of neurons, ``slope`` the leaky slope.  ``state`` is (m, n),
+    ``gates`` (m, n) the derivatives of the activation.  In the methods ``signs`` (m,) are those of the output
+    weights, ``forces`` and their ``errors`` (n,); a rate that these errors can explain counts as zero, so
+    that a unit rests on its boundaries when there is nothing left to decide by.  Weights have any scale.
     """
 
     def __init__(self, inputs: np.ndarray, m: int, slope: float) -> None:
@@ -189,11 +172,8 @@ class Boundaries:
         return drive
 
     def steady(self, v: np.ndarray, pulls: np.ndarray) -> np.ndarray:
-        """Return weights (m, d) with the held neurons that shrink under ``pulls`` (m, d) on their boundaries;
-        one neuron or more is held.
-
-        Shrinking turns a neuron away from its boundary, by the growth of a rounding error.
-        """
+        """Return weights (m, d) with held neurons that shrink under ``pulls`` (m, d) on their boundaries."""
+        # Shrinking turns a neuron away from its boundary, by the growth of a rounding error.
         shrinking = np.einsum("kd,kd->k", pulls[self.held], v[self.held]) < 0
         rows, steady = self.held[shrinking], v.copy()
         steady[rows] = np.einsum("kde,ke->kd", self.projections[shrinking], v[rows])
@@ -208,26 +188,21 @@ class Boundaries:
         """Return which pairs (m, n) are held no longer."""
         slipped = np.zeros(self.state.shape, dtype=bool)
         for neuron in self.held.tolist():
-            slipped[neuron] = self._grip(neuron, signs[neuron], forces, errors) < 0
+            slipped[neuron] = self.grip(neuron, signs, forces, errors) < 0
         return slipped
 
     def side(self, pair: tuple[int, int], w: np.ndarray) -> float:
         """Return how far a pair is from leaving the side of its state, by the weights (d,) of its neuron."""
         return float(self.state[pair] * (w @ self.units[pair[1]]) + ROUNDING * np.sqrt(w @ w))
 
-    def grip(self, pair: tuple[int, int], signs: np.ndarray, forces: np.ndarray, errors: np.ndarray) -> float:
-        """Return how far a held pair is from slipping."""
-        neuron, datum = pair
-        return float(self._grip(neuron, signs[neuron], forces, errors)[datum])
-
     def _still(self, forces: np.ndarray, errors: np.ndarray) -> np.ndarray:
         return self.norms * ((NO_MOTION * np.abs(forces) + errors) @ self.norms)
 
-    def _grip(self, neuron: int, sign: float, forces: np.ndarray, errors: np.ndarray) -> np.ndarray:
+    def grip(self, neuron: int, signs: np.ndarray, forces: np.ndarray, errors: np.ndarray) -> np.ndarray:
         """Return by how much the rates at zero of a neuron's held pairs miss being noticeable, (n,)."""
         first, still = self.lines.first, self._still(forces, errors)
         state = self.state[neuron, first]
-        pulls, rest = self.lines.merged(sign * forces, self.slope)
+        pulls, rest = self.lines.merged(signs[neuron] * forces, self.slope)
         *_, rates = held_drift(pulls, state == ON, state == HELD, self.lines.inputs, self.slope, rest)
         # Noticed at twice the size at which `settle` acts, so that it does act.
         return np.where(state == HELD, 2 * still[first] - np.abs(rates), np.inf)[self.lines.index]
@@ -245,9 +220,8 @@ class Boundaries:
         first, still = self.lines.first, self._still(forces, errors)
         state = self.state[neuron, first]
         pulls, rest = self.lines.merged(signs[neuron] * forces, self.slope)
-        active, bound, *_ = settle(
-            pulls, state == ON, state == HELD, self.lines.inputs, self.slope, still[first], rest
-        )
+        places = state == ON, state == HELD, self.lines.inputs
+        active, bound, *_ = settle(pulls, *places, self.slope, still[first], rest)
         self.state[neuron] = self.lines.states(np.where(active, ON, np.where(bound, HELD, OFF)))
         self._refresh((neuron,))
 
@@ -267,7 +241,12 @@ class Boundaries:
 
 
 class HingeKinks:
-    """The state (``BEYOND``, ``HELD``, ``SHORT``) of each datum, from its margin (n,) at the start."""
+    """The kinks of the hinge loss: each datum is ``BEYOND`` margin 1, ``HELD`` there, or ``SHORT`` of it.
+
+    Where both pushes lead back to the margin, a datum stays there with a share of its force between none and
+    all (Filippov), such that its margin rests; when several meet, with those that make the velocity shortest.
+    ``margins`` (n,) are those at the start.
+    """
 
     def __init__(self, margins: np.ndarray) -> None:
         off = np.where(np.abs(margins - 1) <= ROUNDING, 0.0, 1 - margins)

@@ -3,8 +3,8 @@
 Balanced neurons follow `lib.flow.alignment`.  For the others, let D be a neuron's drive while no activation
 changes, ``e`` its direction and ``p = <w, e>``.  With both layers trained ``p + a`` grows as ``exp(|D| t)``
 and ``p - a`` decays as ``exp(-|D| t)``; with the first layer alone ``p`` grows by ``a |D| t``; the part of w
-orthogonal to e rests.  An activation changes at a root of a polynomial of second or first degree.  Durations
-are kept as logarithms: a first layer of size 1e-1000 aligns in a time of that size.
+orthogonal to e rests.  Durations are kept as logarithms: a first layer of size 1e-1000 aligns in a time of
+that size.
 """
 
 from __future__ import annotations
@@ -37,9 +37,8 @@ def balanced_phase(
 
     ``forces`` (n,) are those at zero output.
     """
-    phase = alignment_phase(
-        start.directions, start.signs, inputs, forces, slope=slope, until=until, sliding=True
-    )
+    data = start.directions, start.signs, inputs, forces
+    phase = alignment_phase(*data, slope=slope, until=until, sliding=True)
 
     def path(times: np.ndarray, _log_times: np.ndarray) -> Weights:
         directions, growth = phase.at(times)
@@ -62,8 +61,7 @@ def balanced_phase(
     steps: list[tuple[float, Weights, Piece]] = [
         (float(t), Weights(*(part[k] for part in weights)), path) for k, t in enumerate(times)
     ]
-    events = phase.events[phase.events.time <= end]
-    return steps, [Event(float(t), int(j), int(i), bool(on)) for t, j, i, on in events]
+    return steps, [Event(*event) for event in phase.events[phase.events.time <= end].tolist()]
 
 
 class Stage:
@@ -108,9 +106,8 @@ class Stage:
         norms = np.linalg.norm(w, axis=-1)
         with np.errstate(divide="ignore"):
             log_norms = np.log(norms) + shift + self.unit
-            log_outputs = np.log(np.abs(a)) + (
-                shift + self.unit if self.trains_outputs else self.start.log_outputs
-            )
+            outer = shift + self.unit if self.trains_outputs else self.start.log_outputs
+            log_outputs = np.log(np.abs(a)) + outer
         return Weights(w / np.where(norms > 0, norms, 1.0)[..., None], log_norms, np.sign(a), log_outputs)
 
     def log_crossings(self, state: np.ndarray, inputs: np.ndarray) -> np.ndarray:
@@ -143,20 +140,13 @@ class Stage:
 
 
 def general_phase(
-    start: Weights,
-    boundaries: Boundaries,
-    forces: np.ndarray,
-    ceiling: float,
-    until: float,
-    change: Callable[[float, Weights, list[tuple[int, int]]], Weights],
-    *,
-    trains_outputs: bool,
-) -> list[tuple[float, float, Weights, Piece]]:
-    """Return (time, its logarithm, weights, path before it) of each stage, as in
-    :func:`lib.flow.early.balanced_phase`.
+    start: Weights, boundaries: Boundaries, forces: np.ndarray, ceiling: float, until: float,
+    change: Callable[[float, Weights, list[tuple[int, int]]], Weights], *, trains_outputs: bool,
+) -> list[tuple[float, float, Weights, Piece]]:  # fmt: skip
+    """Return (time, its logarithm, weights, path before it) of each stage, as in `balanced_phase`.
 
-    ``boundaries`` hold the states of the start; ``change`` is called at each activation change with time,
-    weights and pairs, updates the states, and returns the weights with those pairs on their boundary.
+    At each activation change ``change``, of time, weights and pairs, updates the states of ``boundaries`` and
+    returns the weights with those pairs on their boundary.
     """
     steps: list[tuple[float, float, Weights, Piece]] = []
     time, log_time, weights = 0.0, -np.inf, start

@@ -3,20 +3,16 @@
 The field of the flow is smooth as long as no activation changes, so the algorithm follows smooth pieces and
 finds their ends:
 
-1. *Span.*  Only the span of the inputs and the distance of each neuron from it matter; data of many
-   dimensions are reduced to it exactly.
+1. *Span.*  Data of many dimensions are reduced to their span and each neuron's distance from it, exactly.
 2. *Early phase.*  While the outputs are too small to change the forces ``F_i = -dl/df(x_i)``, the flow has
-   closed forms, activation changes included (`lib.flow.early`).  It is left when the neglected part reaches
-   a tenth of the tolerance, which makes starts of size 1e-6 and 1e-1000 equally cheap.
+   closed forms, activation changes included (`lib.flow.early`), so that starts of size 1e-6 and 1e-1000 are
+   equally cheap.
 3. *Smooth pieces.*  DOP853 integrates in coordinates that do not depend on the scale
-   (`lib.flow.coordinates`).  After each step the dense output is looked at for pairs of a neuron and a
-   datum that left the side on which their activation is.  The first of them is located by Brent's method,
-   the state is cut there, `lib.flow.boundaries` chooses what the unit does on its boundary (cross, stay at
-   zero, slide), and the integrator starts anew.  Kinks of the hinge loss are treated alike.
-4. *Stiff phase.*  When thousands of steps are taken and left, an implicit method takes over, in the
-   logarithm of time (`lib.flow.late`).
-5. *Late phase.*  Towards ``log_until`` the loss is integrated out of time, ``ds = L dt``, by an implicit
-   method: at the end of a classification, s is of order one for ever.
+   (`lib.flow.coordinates`).  Pairs of a neuron and a datum that leave the side of their activation within a
+   step are located by Brent's method, the state is cut there, `lib.flow.boundaries` chooses what the unit
+   does on its boundary (cross, stay at zero, slide), and the integrator starts anew (`lib.flow.run`).
+4. *Stiff and late phases.*  When thousands of steps are taken and left, and towards ``log_until``, an
+   implicit method takes over, in the logarithm of time or in a time without the loss (`lib.flow.late`).
 """
 
 from __future__ import annotations
@@ -26,7 +22,7 @@ from numpy.typing import ArrayLike
 
 from lib.checks import array, choice, number, whole
 from lib.flow.coordinates import Span
-from lib.flow.late import has_tail, late_flow, plain_flow
+from lib.flow.late import TAILS, late_flow, plain_flow
 from lib.flow.run import Run
 from lib.flow.trajectory import Task, Trajectory, Weights
 from lib.models.two_layer import Start, TwoLayer
@@ -63,17 +59,16 @@ def gradient_flow(
     for losses with an exponential tail.  It ends early when the total loss is at most ``loss_below``,
     after ``max_steps`` steps, if events accumulate, if the forces balance at a saddle at a late time, or but
     for some too faint to be followed, or if the integrator cannot reach its tolerance; ``reason`` and
-    ``stopped`` say which, and what was computed is returned.  Data that cannot be separated end at rest.
-    ``rtol`` bounds the local error of a step, as a root mean square over the coordinates, relative to the
-    weights of each neuron; it is at least 1e-13, and counts as 1e-9 in late or stiff phases if it is below
-    (as 1e-6 at most in a coordinate that rounding moves by more).
+    ``stopped`` say which, and what was computed is returned.  ``rtol`` bounds the local error of a step, as a
+    root mean square over the coordinates, relative to the weights of each neuron; it is at least 1e-13, and
+    counts as 1e-9 in late or stiff phases if it is below.
 
     A neuron whose pre-activation is zero up to rounding (1e-12 of the unit vectors) is on the boundary of
     that datum.  It goes below where below it is pushed away, even if above it is as well; above if both
     sides push there; slides if both push back; and stays where below nothing moves it: ``phi'(0) = slope``.
     Once the forces are as small as their error, a unit that meets a boundary stays there.  A pair that
-    leaves its side and returns within a quarter of a step is not seen.  Raises ``ValueError`` naming a bad
-    argument.
+    leaves its side and returns within a quarter of a step is not seen.
+    Raises ``ValueError`` naming a bad argument.
     [boursier2022, Eq. 9; min2024, Eq. 3; sarussi2021, Sec. 3]
 
     Example: from the scale 1e-1000 to the time exp(1e6).
@@ -94,12 +89,20 @@ def gradient_flow(
     max_steps = whole("max_steps", max_steps, 1)
     if (until is None) == (log_until is None):
         raise ValueError(f"until is {until}, log_until is {log_until}, allowed: exactly one of the two")
-    _check_loss(task, first, slope)
+    z = first.directions @ task.inputs.T
+    outputs = (np.exp(first.log_norms + first.log_outputs) * first.signs) @ np.maximum(z, slope * z)
+    with np.errstate(over="ignore"):
+        total = loss.value(outputs, task.labels).sum()
+    if not np.isfinite(total):
+        raise ValueError(
+            f"log_norms holds {first.log_norms.max():g}: there the {loss.name} loss is {total}; "
+            "allowed: a finite loss"
+        )
     span = Span(task.inputs, first.directions)
     run = Run(first._replace(directions=span.directions), span, task, train, slope, rtol)
     if until is not None:
         return plain_flow(run, number("until", until, 0), loss_below, max_steps)
-    if not has_tail(loss):
+    if loss.name not in TAILS:
         raise ValueError(
             f"log_until needs a loss with an exponential tail, not the {loss.name} loss; use until"
         )
@@ -110,7 +113,7 @@ def _checked_start(start: Start | TwoLayer, slope: float | None, train: str) -> 
     if isinstance(start, TwoLayer):
         if slope is not None:
             raise ValueError(f"slope is {slope}, allowed: none for a TwoLayer, which has its own")
-        start, slope = Start.of(start), start.slope
+        slope, start = start.slope, Start.of(start)
     if not isinstance(start, Start):
         raise ValueError(f"start is {start!r}, allowed: a Start or a TwoLayer")
     v, log_norms, log_outputs = start.directions, start.log_norms, start.log_outputs
@@ -149,16 +152,3 @@ def _checked_task(
     choice("reduction", reduction, ("mean", "sum"))
     share = np.ones(len(y)) if weights is None else array("weights", weights, x.shape[:1], 0)
     return Task(x, y, loss, share / share.sum() if reduction == "mean" else share)
-
-
-def _check_loss(task: Task, start: Weights, slope: float) -> None:
-    """Refuse a start whose loss is no number."""
-    z = start.directions @ task.inputs.T
-    outputs = (np.exp(start.log_norms + start.log_outputs) * start.signs) @ np.maximum(z, slope * z)
-    with np.errstate(over="ignore"):
-        total = task.loss.value(outputs, task.labels).sum()
-    if not np.isfinite(total):
-        raise ValueError(
-            f"log_norms holds {start.log_norms.max():g}: there the {task.loss.name} loss is {total}; "
-            "allowed: a finite loss"
-        )

@@ -2,28 +2,22 @@
 
 Near its end a flow is stiff: steps of an explicit method stay as short as the fastest direction demands,
 while nothing moves any more, or only as the logarithm of time.  Radau's method with the exact Jacobian then
-takes steps of any length, in the logarithm of time (`Implicit`).  It is used when an explicit method has
-taken many steps and would need many more.
+takes steps of any length, in the logarithm of time (`Implicit`).
 
-The loss of a separating network decays like 1/t, so that even the logarithm of time stretches without end,
-while in rescaled time, ``ds = L dt``, all is of order one for ever (`Late`): ``dtheta/ds = sum_i (|l'_i| /
-sum_k l_k) grad q_i`` with margins ``q_i``.  The weights of the data in it, all from logarithms, react to
-differences of margins within ``|grad q|^-2``, much faster than anything else, so this is stiff as well.  The
-time is carried along as ``log(1 + t)``, whose speed is ``exp(-log L - log(1 + t))``.  The loss of data that no
-neuron sees never falls, and is left out of L.
-
+The loss of a separating network decays like 1/t, while in rescaled time, ``ds = L dt``, all is of order one
+for ever (`Late`): ``dtheta/ds = sum_i (|l'_i| / sum_k l_k) grad q_i`` with margins ``q_i``, where the weights
+of the data react to differences of margins much faster than anything else.  The time is carried along as
+``log(1 + t)``.  The loss of data that no neuron sees never falls, and is left out of L.
 Where the forces balance, though none of them vanishes, the network rests.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 from scipy.integrate import DenseOutput, OdeSolver, Radau
-from scipy.linalg import LinAlgWarning
 from scipy.optimize import brentq
 from scipy.special import expit, logsumexp
 
@@ -31,7 +25,7 @@ from lib.flow.boundaries import HELD, ON
 from lib.flow.coordinates import TRIAL, Referred
 from lib.flow.run import Explicit, Field, Forces, Run, time_reached
 from lib.flow.trajectory import Reason, Stop, Trajectory, Weights
-from lib.training.losses import EXPONENTIAL, LOGISTIC, TWICE_LOGISTIC, Loss
+from lib.training.losses import EXPONENTIAL, LOGISTIC, TWICE_LOGISTIC
 
 _EXPLICIT_STEPS = 2000  # before a flow may count as stiff
 _MANY_STEPS = 2000  # it is stiff if more than so many are left
@@ -52,21 +46,12 @@ def log_logistic(margins: np.ndarray) -> np.ndarray:
     return np.where(margins > 36, -margins, np.log(np.logaddexp(0, -np.minimum(margins, 36.0))))
 
 
-_LOGARITHMS: dict[str, tuple[Callable, Callable, Callable]] = {
-    # log l, log |dl/dq| and the derivative of the latter, as functions of the margin q
-    LOGISTIC.name: (log_logistic, lambda q: -np.logaddexp(0, q), lambda q: -expit(q)),
-    TWICE_LOGISTIC.name: (
-        lambda q: np.log(2) + log_logistic(q),
-        lambda q: np.log(2) - np.logaddexp(0, q),
-        lambda q: -expit(q),
-    ),
-    EXPONENTIAL.name: (np.negative, np.negative, lambda q: -np.ones_like(q)),
+TAILS: dict[str, tuple[Callable, Callable, Callable, float]] = {
+    # log l, log |dl/dq| and the derivative of the latter in the margin q, and what is added to both logs
+    LOGISTIC.name: (log_logistic, lambda q: -np.logaddexp(0, q), lambda q: -expit(q), 0.0),
+    TWICE_LOGISTIC.name: (log_logistic, lambda q: -np.logaddexp(0, q), lambda q: -expit(q), np.log(2)),
+    EXPONENTIAL.name: (np.negative, np.negative, lambda q: -np.ones_like(q), 0.0),
 }
-
-
-def has_tail(loss: Loss) -> bool:
-    """Say whether a loss has the exponential tail that the late phase needs."""
-    return loss.name in _LOGARITHMS
 
 
 def plain_flow(run: Run, until: float, loss_below: float, max_steps: int) -> Trajectory:
@@ -90,7 +75,7 @@ def late_flow(run: Run, log_until: float, loss_below: float, max_steps: int) -> 
     explicit = Explicit(run, until)
     stop = run.integrate(explicit, max(loss_below, fallen), min(max_steps, _EXPLICIT_STEPS))
     if stop.reason is Reason.TIME and log_until <= _LAST_PLAIN:
-        run.log_times[-1], stop = log_until, _log_time_reached(log_until)
+        run.log_times[-1], stop = log_until, time_reached(log_until, "log time")
     ended = run.log_times[-1] >= log_until or run.field.has_loss_below(loss_below, run.last_state())
     if ended or len(run.times) > max_steps or stop.reason is Reason.EVENTS:
         return run.trajectory(stop)
@@ -100,10 +85,6 @@ def late_flow(run: Run, log_until: float, loss_below: float, max_steps: int) -> 
     return run.trajectory(stop)
 
 
-def _log_time_reached(log_until: float) -> Stop:
-    return Stop(Reason.TIME, f"log time reached {log_until:.6g}")
-
-
 class Linearised:
     """The field of a run near a state of the weights, in units of references: how it bends and rests."""
 
@@ -111,7 +92,6 @@ class Linearised:
         self.field, self.coordinates = field, coordinates
 
     def gradients(self, state: np.ndarray) -> np.ndarray:
-        """Return the gradients (n, size) of the outputs."""
         return self.coordinates.gradients(state, self.field.boundaries.gates, self.field.task.inputs)
 
     def rates(self, state: np.ndarray) -> np.ndarray:
@@ -134,20 +114,32 @@ class Linearised:
             return np.full(len(state), np.inf)
         return _ROUNDING * np.abs(response) @ motion
 
-    def balance(self, state: np.ndarray) -> tuple[bool, bool]:
-        """Say whether the drives of all neurons balance, and whether faint forces take part in them."""
-        field = self.field
+    def rest(self, run: Run, time: float, log_time: float, end: Stop, faint: Stop | None) -> Stop | None:
+        """Say why a run stops where its drives balance: ``faint`` where faint forces take part, ``end`` where
+        it rests up to a time."""
+        field, state = self.field, run.last_state()
         forces = field.forces(state, *self.coordinates.split(state))
         pushes = field.boundaries.gates * np.abs(forces) * field.boundaries.norms
         sums = pushes.sum(axis=1)
-        drives = np.linalg.norm(field.boundaries.drive(forces), axis=1)
+        if (np.linalg.norm(field.boundaries.drive(forces), axis=1) > _BALANCE * sums).any():
+            return None
         shares = (pushes / np.where(sums > 0, sums, 1.0)[:, None]).max(axis=0)
-        return bool((drives <= _BALANCE * sums).all()), bool(((shares > 0) & (shares < _FAINT)).any())
-
-    def is_saddle(self, state: np.ndarray) -> bool:
-        """Say whether some direction grows where the forces balance."""
+        if ((shares > 0) & (shares < _FAINT)).any():
+            return faint
         rates = np.linalg.eigvals(self.rates(state))
-        return bool(rates.real.max() > _FAINT * np.abs(rates).max())
+        if rates.real.max() > _FAINT * np.abs(rates).max():
+            return Stop(Reason.SADDLE, f"{_balanced(run)}, at a saddle")
+        rest = run.recorded[-1]
+
+        def path(_times: np.ndarray, log_times: np.ndarray) -> Weights:
+            return Weights(*(np.repeat(part[None], len(log_times), axis=0) for part in rest))
+
+        run.record(time, log_time, rest, path)
+        return end
+
+
+def _balanced(run: Run) -> str:
+    return f"the forces balanced at log time {run.log_times[-1]:.6g}"
 
 
 def _referred(run: Run, law: Forces) -> Linearised:
@@ -156,26 +148,6 @@ def _referred(run: Run, law: Forces) -> Linearised:
     rtol = max(run.field.rtol, _NEWTON)
     run.field = replace(run.field, coordinates=coordinates, law=law, rtol=rtol)
     return Linearised(run.field, coordinates)
-
-
-def _implicit_step(solver: OdeSolver) -> str | None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", LinAlgWarning)
-        try:
-            return solver.step()
-        except LinAlgWarning:
-            solver.status = "failed"
-            return "rounding hides what still moves"
-
-
-def _rest(run: Run, time: float, log_time: float) -> None:
-    """Record that the weights stay as they are up to a time."""
-    rest = run.recorded[-1]
-
-    def path(_times: np.ndarray, log_times: np.ndarray) -> Weights:
-        return Weights(*(np.repeat(part[None], len(log_times), axis=0) for part in rest))
-
-    run.record(time, log_time, rest, path)
 
 
 class Implicit:
@@ -204,9 +176,6 @@ class Implicit:
             rtol=1e-13, atol=tolerances, jac=self.jacobian, first_step=first_step,
         )  # fmt: skip
 
-    def step(self, solver: OdeSolver) -> str | None:
-        return _implicit_step(solver)
-
     def of_weights(self, states: np.ndarray) -> np.ndarray:
         return states
 
@@ -222,19 +191,13 @@ class Implicit:
         return self.field.coordinates.outgrown(state) or self.s > self.renewed + 1
 
     def at_rest(self) -> Stop | None:
-        if self.s >= np.log(self.until):
-            return time_reached(self.until)
-        state = self.run.last_state()
-        balanced, faint = self.linear.balance(state)
-        here = f"at log time {self.run.log_times[-1]:.6g}"
-        if self.drift.max() > _DROWNED and not (balanced and not faint):
-            return Stop(Reason.FAINT, f"the forces balanced {here}, but for some too faint to be followed")
-        if not balanced or faint:
-            return None
-        if self.linear.is_saddle(state):
-            return Stop(Reason.SADDLE, f"the forces balanced {here}, at a saddle")
-        _rest(self.run, self.until, float(np.log(self.until)))
-        return time_reached(self.until)
+        last, end = float(np.log(self.until)), time_reached(self.until)
+        if self.s >= last:
+            return end
+        rest = self.linear.rest(self.run, self.until, last, end, None)
+        if rest is None and self.drift.max() > _DROWNED:
+            rest = Stop(Reason.FAINT, f"{_balanced(self.run)}, but for some too faint to be followed")
+        return rest
 
 
 class _TailForces(Forces):
@@ -242,8 +205,8 @@ class _TailForces(Forces):
 
     def __init__(self, field: Field) -> None:
         super().__init__(field.task)
-        self.boundaries, self.log_share = field.boundaries, np.log(field.task.share)
-        self.log_value, self.log_slope, self.log_slope_rate = _LOGARITHMS[field.task.loss.name]
+        self.log_value, self.log_slope, self.log_slope_rate, factor = TAILS[field.task.loss.name]
+        self.boundaries, self.log_share = field.boundaries, np.log(field.task.share) + factor
 
     def shares(self, outputs: np.ndarray) -> tuple[np.ndarray, float]:
         """Return the sizes of the forces (n,), and the logarithm of the loss that they are divided by."""
@@ -300,20 +263,14 @@ class Late:
         block = self.linear.rates(inner)
         return np.block([[block, np.zeros((len(block), 1))], [by_weights[None], np.full((1, 1), -speed)]])
 
-    def last_state(self) -> np.ndarray:
-        return np.append(self.run.last_state(), self.clock)
-
     def solver(self, first_step: float | None) -> OdeSolver:
         self.field.coordinates.renew(self.run.recorded[-1])
-        state, rtol = self.last_state(), self.field.rtol
+        state, rtol = np.append(self.run.last_state(), self.clock), self.field.rtol
         tolerances = np.append(np.full(len(state) - 1, rtol), rtol * max(1.0, self.log_until))
         return Radau(
             self.velocity, self.s, state, np.inf,
             rtol=1e-13, atol=tolerances, jac=self.jacobian, first_step=first_step,
         )  # fmt: skip
-
-    def step(self, solver: OdeSolver) -> str | None:
-        return _implicit_step(solver)
 
     def of_weights(self, states: np.ndarray) -> np.ndarray:
         return states[..., :-1]
@@ -321,16 +278,14 @@ class Late:
     def end_of_step(self, dense: DenseOutput, start: float, end: float) -> tuple[float, Stop | None]:
         if _log_time(dense(end)[-1]) < self.log_until:
             return end, None
-        return _when(dense, self.log_until, start, end), _log_time_reached(self.log_until)
+        return _when(dense, self.log_until, start, end), time_reached(self.log_until, "log time")
 
     def advance(self, dense: DenseOutput, start: float, s: float, state: np.ndarray) -> None:
         self.s, self.clock, read = s, float(state[-1]), self.field.coordinates.reader()
 
         def s_of(target: float) -> float:
-            low, high = (_log_time(dense(end)[-1]) - target for end in (start, s))
-            if low >= 0 or high <= 0:
-                return start if low >= 0 else s
-            return _when(dense, target, start, s)
+            first, last = (_log_time(dense(end)[-1]) for end in (start, s))
+            return start if target <= first else s if target >= last else _when(dense, target, start, s)
 
         def path(_times: np.ndarray, log_times: np.ndarray) -> Weights:
             return read(dense(np.array([s_of(target) for target in log_times])).T[:, :-1])
@@ -343,25 +298,16 @@ class Late:
         return self.field.coordinates.outgrown(state[:-1])
 
     def at_rest(self) -> Stop | None:
-        state = self.run.last_state()
-        balanced, faint = self.linear.balance(state)
-        if not balanced:
-            return None
-        here = f"the forces balanced at log time {self.run.log_times[-1]:.6g}"
-        if faint:
-            return Stop(Reason.FAINT, f"{here}, but for faint ones that will act later")
-        if self.linear.is_saddle(state):
-            return Stop(Reason.SADDLE, f"{here}, at a saddle")
+        faint = Stop(Reason.FAINT, f"{_balanced(self.run)}, but for faint ones that will act later")
         with np.errstate(over="ignore"):
-            _rest(self.run, float(np.exp(self.log_until)), self.log_until)
-        return _log_time_reached(self.log_until)
+            until, end = float(np.exp(self.log_until)), time_reached(self.log_until, "log time")
+        return self.linear.rest(self.run, until, self.log_until, end, faint)
 
 
-def _when(dense: DenseOutput, log_time: float, start: float, end: float) -> float:
-    """Return the rescaled time of a step at which the logarithm of time is ``log_time``."""
-    return float(
-        brentq(lambda s: _log_time(dense(s)[-1]) - log_time, start, end, xtol=1e-14 * end, rtol=1e-15)
-    )
+def _when(dense: DenseOutput, target: float, start: float, end: float) -> float:
+    """Return the rescaled time of a step at which the logarithm of time is ``target``."""
+    distance = lambda s: _log_time(dense(s)[-1]) - target  # noqa: E731
+    return float(brentq(distance, start, end, xtol=1e-14 * end, rtol=1e-15))
 
 
 def _log_time(clock: float) -> float:

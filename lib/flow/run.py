@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from scipy.integrate import DOP853, DenseOutput, OdeSolver
+from scipy.linalg import LinAlgWarning
 from scipy.optimize import brentq
 
 from lib.flow.boundaries import HELD, ON, SHORT, Boundaries, HingeKinks
@@ -32,8 +34,7 @@ class Forces:
 
     def errors(self, outputs: np.ndarray, shift: np.ndarray) -> np.ndarray:
         """Return by how much the forces (n,) change when the outputs move by ``shift`` (n,)."""
-        slopes = (self.task.loss.slope(outputs + k * shift, self.task.labels) for k in (-1, 0, 1))
-        low, here, high = slopes
+        low, here, high = (self.task.loss.slope(outputs + k * shift, self.task.labels) for k in (-1, 0, 1))
         # The smaller change: a kink of the loss is no error.
         return self.task.share * np.minimum(np.abs(high - here), np.abs(here - low))
 
@@ -78,8 +79,7 @@ class Field:
         return self.task.share * self.task.labels * self.kinks.shares(gradients)
 
     def margin_gradients(self, state: np.ndarray) -> np.ndarray:
-        """Return the gradients of the margins in the weights (n, m d), or of both layers (n, m d + m), those
-        of a datum of weight c times c: only ratios of the weights matter."""
+        """Return the gradients of the margins in the weights that are trained, times the data's weights."""
         w, log_norms, signs, log_outputs = self.coordinates.weights(state)
         a = signs * np.exp(log_outputs)
         gates, inputs = self.boundaries.gates, self.task.inputs
@@ -89,18 +89,14 @@ class Field:
         rows = in_w.reshape(len(inputs), -1)
         if self.trains_outputs:
             rows = np.hstack([rows, (gates * np.exp(log_norms)[:, None] * (w @ inputs.T)).T])
-        return (self.task.share / self.task.share.max() * self.task.labels)[:, None] * rows
+        return (self.task.share / self.task.share.max() * self.task.labels)[:, None] * rows  # ratios matter
 
     def errors(self, state: np.ndarray) -> np.ndarray:
-        """Return the errors of the forces (n,) that the error of one step can explain.
-
-        The step's error is at most ``rtol`` as a root mean square over the state; it moves an output by at
-        most its norm times that of the output's gradient.
-        """
-        v, c = self.coordinates.split(state)
-        gates, z = self.boundaries.gates, v @ self.task.inputs.T
-        steepness = self.coordinates.steepness(c, gates, z, self.boundaries.norms)
-        return self.law.errors(c @ (gates * z), self.rtol * np.sqrt(state.size) * steepness)
+        """Return the errors of the forces (n,) that the error of one step can explain."""
+        # It is at most rtol as a root mean square over the state, and moves an output along its gradient.
+        gradients = self.coordinates.gradients(state, self.boundaries.gates, self.task.inputs)
+        shift = self.rtol * np.sqrt(state.size) * np.linalg.norm(gradients, axis=1)
+        return self.law.errors(self.outputs(*self.coordinates.split(state)), shift)
 
     def has_loss_below(self, threshold: float, state: np.ndarray) -> bool:
         outputs = self.outputs(*self.coordinates.split(state))
@@ -136,9 +132,6 @@ class Method(Protocol):
     def solver(self, first_step: float | None) -> OdeSolver:
         """Return a solver that starts from the last weights recorded."""
 
-    def step(self, solver: OdeSolver) -> str | None:
-        """Take a step, and return why it failed, if it did."""
-
     def of_weights(self, states: np.ndarray) -> np.ndarray:
         """Return the part of states (..., size) that the weights make, in the field's coordinates."""
 
@@ -162,14 +155,11 @@ class Run:
         reduced = task._replace(inputs=span.inputs)
         both = train == "both"
         balanced = both and bool((start.log_norms == start.log_outputs).all())
-        self.field = Field(
-            reduced,
-            Boundaries(span.inputs, len(start.signs), slope),
-            Balanced(start.signs, span.inputs.shape[1]) if balanced else Referred(start, trains_outputs=both),
-            Forces(reduced),
-            both,
-            rtol,
-        )
+        coordinates: Coordinates = Referred(start, trains_outputs=both)
+        if balanced:
+            coordinates = Balanced(start.signs, span.inputs.shape[1])
+        boundaries = Boundaries(span.inputs, len(start.signs), slope)
+        self.field = Field(reduced, boundaries, coordinates, Forces(reduced), both, rtol)
         self.span, self.task, self.slope = span, task, slope
         self.times, self.log_times, self.recorded = [0.0], [-np.inf], [start]
         self.pieces: list[Piece] = []
@@ -229,7 +219,11 @@ class Run:
             log_norms = weights.log_norms + (0.0 if field.balanced else np.log(sizes))
         w = w / np.where(sizes > 0, sizes, 1.0)[:, None]
         weights = weights._replace(directions=w, log_norms=log_norms)
-        signs = self._signs_after(weights, forces)
+        signs = weights.signs
+        if field.trains_outputs and not field.balanced:  # just after: some may pass zero here
+            passing = weights.log_outputs < weights.log_norms + np.log(1e-12)
+            growth = np.einsum("md,md->m", boundaries.drive(forces), weights.directions)
+            signs = np.where(passing, np.sign(growth), signs)
         for neuron in {neuron for neuron, _ in pairs}:
             choose = boundaries.cross_origin if vanished[neuron] else boundaries.settle
             choose(neuron, signs, forces, errors)
@@ -238,22 +232,13 @@ class Run:
             self.events.append(Event(time, int(neuron), int(datum), bool(is_on[neuron, datum])))
         return weights
 
-    def _signs_after(self, weights: Weights, forces: np.ndarray) -> np.ndarray:
-        """Return the signs of the output weights just after a time, also of those that pass zero there."""
-        if self.field.balanced or not self.field.trains_outputs:
-            return weights.signs
-        passing = weights.log_outputs < weights.log_norms + np.log(1e-12)
-        growth = np.einsum("md,md->m", self.field.boundaries.drive(forces), weights.directions)
-        return np.where(passing, np.sign(growth), weights.signs)
-
     def integrate(self, method: Method, loss_below: float, max_steps: int) -> Stop:
         """Follow smooth pieces from the last weights recorded on, and return why the run stops."""
         if rest := method.at_rest():
             return rest
         field, solver, stalled = self.field, method.solver(None), 0
         while True:
-            with _trials():
-                message = method.step(solver)
+            message = _step(solver)
             if solver.status == "failed":
                 return Stop(Reason.FAILED, f"the integrator failed at time {self.times[-1]:.6g}: {message}")
             dense, before = solver.dense_output(), method.s
@@ -292,7 +277,7 @@ class Run:
         self, method: Method, dense: DenseOutput, start: float, end: float
     ) -> tuple[float, list[tuple[int, int]], list[int]]:
         """Return the first time in a step at which some pairs, or data, change their state, and these."""
-        field, boundaries = self.field, self.field.boundaries
+        field, boundaries, before = self.field, self.field.boundaries, start
         looks = start + (end - start) * _LOOKS
         states = method.of_weights(dense(looks).T)
         v, c = field.coordinates.split(states)
@@ -300,12 +285,21 @@ class Run:
         delicate = bool(boundaries.held.size) or field.kinks is not None
         if not (delicate or changes.any()):
             return end, [], []
+        errors = field.errors(method.of_weights(dense(start)))
 
-        def read(s: float) -> np.ndarray:
-            return method.of_weights(dense(s))
+        def of_pair(s: float, pair: tuple[int, int]) -> float:
+            """Return how far a pair is from changing its state."""
+            state = method.of_weights(dense(s))
+            v, c = field.coordinates.split(state)
+            if boundaries.state[pair]:
+                return boundaries.side(pair, v[pair[0]])
+            forces = field.forces(state, v, c)
+            return float(boundaries.grip(pair[0], np.copysign(1.0, c), forces, errors)[pair[1]])
 
-        errors = field.errors(read(start))
-        before = start
+        def of_datum(s: float, datum: int) -> float:
+            """Return how far a datum is from its kink."""
+            return float(field.kink_distances(method.of_weights(dense(s)))[datum])
+
         for look, state, changed, v_look, c_look in zip(looks, states, changes, v, c, strict=True):
             data: list[int] = []
             if delicate:
@@ -316,35 +310,16 @@ class Run:
                     data = np.flatnonzero(field.kink_distances(state) < 0).tolist()
             if changed.any() or data:
                 pairs = [(int(j), int(i)) for j, i in np.argwhere(changed)]
-                found = [_locate(self._pair_distance(read, errors, pair), before, look) for pair in pairs]
-                found += [_locate(self._datum_distance(read, datum), before, look) for datum in data]
-                first = min(found)
+                times = [_locate(of_pair, pair, before, look) for pair in pairs]
+                kinks = [_locate(of_datum, datum, before, look) for datum in data]
+                first = min(times + kinks)
                 return (
                     first,
-                    [pair for pair, t in zip(pairs, found, strict=False) if t == first],
-                    [datum for datum, t in zip(data, found[len(pairs) :], strict=True) if t == first],
+                    [pair for pair, t in zip(pairs, times, strict=True) if t == first],
+                    [datum for datum, t in zip(data, kinks, strict=True) if t == first],
                 )
             before = look
         return end, [], []
-
-    def _pair_distance(
-        self, read: Callable[[float], np.ndarray], errors: np.ndarray, pair: tuple[int, int]
-    ) -> Callable[[float], float]:
-        """Return how far a pair is from changing its state, as a function of the method's time."""
-        field = self.field
-
-        def distance(s: float) -> float:
-            state = read(s)
-            v, c = field.coordinates.split(state)
-            if field.boundaries.state[pair]:
-                return field.boundaries.side(pair, v[pair[0]])
-            return field.boundaries.grip(pair, np.copysign(1.0, c), field.forces(state, v, c), errors)
-
-        return distance
-
-    def _datum_distance(self, read: Callable[[float], np.ndarray], datum: int) -> Callable[[float], float]:
-        """Return how far a datum is from its kink, as `_pair_distance`."""
-        return lambda s: float(self.field.kink_distances(read(s))[datum])
 
     def trajectory(self, stop: Stop) -> Trajectory:
         """Return what was computed so far, in the space of the data."""
@@ -369,20 +344,12 @@ class Explicit:
         self.field.coordinates.renew(self.run.recorded[-1])
         first_step = first_step and min(first_step, self.until - self.s)
         options = {"rtol": 1e-13, "atol": self.field.rtol, "first_step": first_step}
+        velocity, state = self.field.velocity, self.run.last_state()
         with _trials():
-            solver = DOP853(
-                lambda _, state: self.field.velocity(state),
-                self.s,
-                self.run.last_state(),
-                self.until,
-                **options,
-            )
+            solver = DOP853(lambda _, y: velocity(y), self.s, state, self.until, **options)
         if np.isnan(solver.h_abs):  # the trial stage that a first step is chosen by overflowed
             solver.h_abs = np.spacing(max(self.s, 1e-290))
         return solver
-
-    def step(self, solver: OdeSolver) -> str | None:
-        return solver.step()
 
     def of_weights(self, states: np.ndarray) -> np.ndarray:
         return states
@@ -402,8 +369,8 @@ class Explicit:
         return time_reached(self.until) if self.s >= self.until else None
 
 
-def time_reached(until: float) -> Stop:
-    return Stop(Reason.TIME, f"time reached {until:.6g}")
+def time_reached(until: float, of: str = "time") -> Stop:
+    return Stop(Reason.TIME, f"{of} reached {until:.6g}")
 
 
 def _trials() -> np.errstate:
@@ -411,9 +378,21 @@ def _trials() -> np.errstate:
     return np.errstate(over="ignore", invalid="ignore")
 
 
-def _locate(distance: Callable[[float], float], before: float, after: float) -> float:
-    if distance(before) <= 0:
+def _step(solver: OdeSolver) -> str | None:
+    """Take a step, and return why it failed, if it did."""
+    with _trials(), warnings.catch_warnings():
+        warnings.simplefilter("error", LinAlgWarning)
+        try:
+            return solver.step()
+        except LinAlgWarning:
+            solver.status = "failed"
+            return "rounding hides what still moves"
+
+
+def _locate(distance: Callable, what: tuple[int, int] | int, before: float, after: float) -> float:
+    """Return when the distance of a pair or a datum from its change falls to zero."""
+    if distance(before, what) <= 0:
         return before
     # At a large loss whole runs are over within times like 1e-36: no absolute scale of time is small.
     xtol = max(1e-15 * (after - before), np.finfo(float).tiny)
-    return float(brentq(distance, before, after, xtol=xtol, rtol=1e-15))
+    return float(brentq(distance, before, after, args=(what,), xtol=xtol, rtol=1e-15))

@@ -44,9 +44,7 @@ class Stop(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """The weights of two-layer networks at any scale: ``w = exp(log_norms) * directions``, (..., m, d), and
-    ``a = signs * exp(log_outputs)``, (..., m).  A neuron with ``w = 0`` has direction 0 and log-norm -inf.
-    """
+    """Weights at any scale, as those of a `Start`; ``w = 0`` has direction 0 and log-norm -inf."""
 
     directions: np.ndarray
     log_norms: np.ndarray
@@ -59,8 +57,7 @@ Piece = Callable[[np.ndarray, np.ndarray], Weights]
 
 
 class Task(NamedTuple):
-    """What a network learns: ``inputs`` (n, d), ``labels`` (n,), the ``loss``, and the ``share`` (n,) of each
-    datum's loss in the total one."""
+    """Inputs (n, d), labels (n,), the loss, and the share (n,) of each datum's loss in the total one."""
 
     inputs: np.ndarray
     labels: np.ndarray
@@ -73,9 +70,8 @@ class Trajectory:
     """A solution of the flow at the integrator's steps, and between them.
 
     ``times`` (T,) and their logarithms ``log_times`` (T,), which stay finite when times overflow;
-    ``directions`` (T, m, d), ``log_norms`` (T, m), ``signs`` (T, m) and ``log_outputs`` (T, m) as in
-    :class:`lib.flow.trajectory.Weights`; ``events`` in order of time; ``reason`` is why the run ended, and
-    ``stopped`` the same for people; ``evaluations`` counts evaluations of the field.
+    ``directions`` (T, m, d), ``log_norms``, ``signs`` and ``log_outputs`` (T, m) as in a `Start`; ``events``
+    in order of time; ``reason`` is why the run ended, and ``stopped`` says it to people.
     """
 
     times: np.ndarray

@@ -1,18 +1,14 @@
-"""Multilayer perceptrons of many seeds in one batch, with dropout and batch normalisation."""
+"""Multilayer perceptrons of many seeds in one stack, and their gradients."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from copy import deepcopy
 from functools import partial
 from itertools import pairwise
 
 import torch
 
 from lib.checks import choice, whole
-from lib.experiments.layers import BatchNorm, Dropout
-from lib.training.seeds import checked_generators
-from lib.training.tensors import tensor
 
 Values = Callable[[torch.Tensor], torch.Tensor]
 """Maps logits (seeds, n) to one number a seed."""
@@ -21,14 +17,16 @@ Values = Callable[[torch.Tensor], torch.Tensor]
 Gradients = tuple[torch.Tensor, list[torch.Tensor]]
 
 
-class MlpBatch(torch.nn.Module):
-    """Independent multilayer perceptrons with scalar output, stacked along a leading axis of seeds.
+def seed_generators(seed: int, count: int) -> list[torch.Generator]:
+    """Return generators of the seeds ``seed``, ``seed + 1`` and so on, ``count`` of them."""
+    return [torch.Generator().manual_seed(seed + k) for k in range(count)]
 
-    Weights are (seeds, inputs, outputs) and biases (seeds, 1, outputs), one pair a layer.  A hidden layer is
-    ``dropout(activation(norm(h W + b)))``, with one of ``norms`` for each hidden layer or none at all, and
-    one ``dropout`` for all or none.  Called with inputs of shape (n, d), the same for all seeds, or
-    (seeds, n, d), it returns logits of shape (seeds, n).  Raises ``ValueError`` for shapes that do not fit
-    one after the other, parameters that are not finite, and another number of outputs than 1.
+
+class MlpBatch(torch.nn.Module):
+    """Independent ReLU perceptrons with scalar output, stacked along a leading axis of seeds.
+
+    Weights are (seeds, inputs, outputs) and biases (seeds, 1, outputs), one pair a layer.  Called with inputs
+    of shape (n, d), the same for all seeds, or (seeds, n, d), it returns logits of shape (seeds, n).
 
     Example: the absolute value, and twice it, of one input.
 
@@ -39,122 +37,55 @@ class MlpBatch(torch.nn.Module):
             [6.0000, 1.0000]])
     """
 
-    def __init__(
-        self,
-        weights: Sequence[torch.Tensor],
-        biases: Sequence[torch.Tensor],
-        activation: Callable[[torch.Tensor], torch.Tensor] = torch.relu,
-        norms: Sequence[BatchNorm] = (),
-        dropout: Dropout | None = None,
-    ) -> None:
+    def __init__(self, weights: Sequence[torch.Tensor], biases: Sequence[torch.Tensor]) -> None:
         super().__init__()
-        _check_layers(weights, biases)
-        if len(norms) not in (0, len(weights) - 1):
-            raise ValueError(f"norms has {len(norms)} layers, allowed: 0 or {len(weights) - 1}")
         self.weights = torch.nn.ParameterList(weights)
         self.biases = torch.nn.ParameterList(biases)
-        self.activation = activation
-        self.norms = torch.nn.ModuleList(norms)
-        self.dropout = dropout
 
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
         """Return the logits, shape (seeds, n)."""
-        hidden = _for_each_seed(inputs, self.weights[0])
+        hidden = inputs.expand(len(self.weights[0]), -1, -1)
         # No slices of a ParameterList: they wrap its entries anew, out of sight of torch.func.
         layers = list(zip(self.weights, self.biases, strict=True))
-        for k, (weight, bias) in enumerate(layers[:-1]):
-            hidden = torch.baddbmm(bias, hidden, weight)
-            if len(self.norms):
-                hidden = self.norms[k](hidden)
-            hidden = self.activation(hidden)
-            if self.dropout is not None:
-                hidden = self.dropout(hidden)
+        for weight, bias in layers[:-1]:
+            hidden = torch.relu(torch.baddbmm(bias, hidden, weight))
         weight, bias = layers[-1]
         return torch.baddbmm(bias, hidden, weight).squeeze(-1)
 
     def seed(self, k: int) -> MlpBatch:
-        """Return a copy of the network of one seed, as a batch of one."""
-        if not 0 <= k < len(self.weights[0]):
-            raise ValueError(f"k is {k}, allowed: 0 to {len(self.weights[0]) - 1}")
-        one = deepcopy(self)
-        for value in (*one.parameters(), *one.buffers()):
-            value.data = value.data[k : k + 1].clone()
-        if one.dropout is not None:
-            one.dropout.generators = one.dropout.generators[k : k + 1]
-        return one
-
-
-def _for_each_seed(inputs: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-    """Return the inputs with the axis of seeds of the first layer's weights."""
-    seeds, features, _ = weight.shape
-    shapes = ("n", features), (seeds, "n", features)
-    tensor("inputs", inputs, *shapes, finite=False, dtype=weight.dtype)
-    return inputs if inputs.ndim == 3 else inputs.expand(seeds, *inputs.shape)
-
-
-def trainable(network: torch.nn.Module) -> list[torch.Tensor]:
-    """Return the parameters that require gradients, in the order of ``network.parameters()``.
-
-    Raises ``ValueError`` for what is no torch module, and if there are none.
-
-    Example: a first layer trained alone.
-
-    >>> from lib.training.seeds import seed_generators
-    >>> network = draw_mlps((2, 3, 1), seed_generators(0, 2))
-    >>> _ = network.requires_grad_(False)
-    >>> _ = network.weights[0].requires_grad_(True)
-    >>> [tuple(value.shape) for value in trainable(network)]
-    [(2, 2, 3)]
-    """
-    parameters = network.parameters() if isinstance(network, torch.nn.Module) else ()
-    found: list[torch.Tensor] = [value for value in parameters if value.requires_grad]
-    if not found:
-        raise ValueError(f"network is {network!r}, allowed: a torch.nn.Module with parameters to train")
-    return found
+        """Return a copy of the network of one seed, as a stack of one."""
+        weights, biases = (
+            [value.detach()[[k]].clone() for value in part] for part in (self.weights, self.biases)
+        )
+        return MlpBatch(weights, biases)
 
 
 def gradient_function(network: torch.nn.Module) -> Callable[[torch.Tensor, Values], Gradients]:
     """Return the function that differentiates a number a seed in all parameters that require gradients.
 
     The function takes inputs as the network does, and ``value``, which maps logits (seeds, n) to one number a
-    seed.  It returns these numbers, shape (seeds,), and the gradients of their sum, which are each seed's
-    own, in the order of :func:`lib.models.mlps.trainable`.  It follows the parameters when they are changed in
-    place, but not when the network gets other layers or another mode.  Raises ``ValueError`` for a network
-    that is no torch module or has nothing to train; the function does for inputs that do not fit and a
-    ``value`` that does not return one number a seed.
+    seed.  It returns these numbers, shape (seeds,), and the gradients of their sum, each seed's own, in the
+    order of ``network.parameters()``.  It follows the parameters when they are changed in place.
 
     Example: the slope of the mean logit in the last bias is 1 for each seed.
 
-    >>> from lib.training.seeds import seed_generators
     >>> network = draw_mlps((2, 3, 1), seed_generators(0, 2))
     >>> inputs = torch.ones(4, 2, dtype=torch.float64)
     >>> values, slopes = gradient_function(network)(inputs, lambda logits: logits.mean(dim=-1))
     >>> slopes[-1].flatten()
     tensor([1., 1.], dtype=torch.float64)
     """
-    parameters = trainable(network)
-    if isinstance(network, MlpBatch) and _is_plain(network):
+    parameters = [value for value in network.parameters() if value.requires_grad]
+    if isinstance(network, MlpBatch) and len(parameters) == 2 * len(network.weights):
         return partial(_by_hand, list(network.weights), list(network.biases))
-
-    def by_autograd(inputs: torch.Tensor, value: Values) -> Gradients:
-        with torch.enable_grad():
-            return _differentiate(value, network(inputs), parameters)
-
-    return by_autograd
-
-
-def _is_plain(network: MlpBatch) -> bool:
-    if network.activation is not torch.relu or len(network.norms):
-        return False
-    acting = network.dropout is not None and network.dropout.training
-    return not acting and all(value.requires_grad for value in (*network.weights, *network.biases))
+    return lambda inputs, value: _differentiate(value, network(inputs), parameters)
 
 
 def _by_hand(
     weights: list[torch.Tensor], biases: list[torch.Tensor], inputs: torch.Tensor, value: Values
 ) -> Gradients:
     """Differentiate by hand: with half the memory traffic of autograd, which decides the time."""
-    layers = [_for_each_seed(inputs, weights[0])]
+    layers = [inputs.expand(len(weights[0]), -1, -1)]
     with torch.no_grad():
         for weight, bias in zip(weights[:-1], biases[:-1], strict=True):
             layers.append(torch.baddbmm(bias, layers[-1], weight).relu_())
@@ -184,14 +115,8 @@ def _by_hand(
 
 
 def _differentiate(value: Values, logits: torch.Tensor, parameters: list[torch.Tensor]) -> Gradients:
-    if not callable(value):
-        raise ValueError(f"value is {value!r}, allowed: a function of the logits")
-    with torch.enable_grad():
-        values = value(logits)
-        if not isinstance(values, torch.Tensor) or values.shape != logits.shape[:1]:
-            got = f"shape {tuple(values.shape)}" if isinstance(values, torch.Tensor) else repr(values)
-            raise ValueError(f"value, the objective, returns {got}, allowed: shape {tuple(logits.shape[:1])}")
-        return values.detach(), list(torch.autograd.grad(values, parameters, torch.ones_like(values)))
+    values = value(logits)
+    return values.detach(), list(torch.autograd.grad(values, parameters, torch.ones_like(values)))
 
 
 def draw_mlps(
@@ -200,33 +125,24 @@ def draw_mlps(
     *,
     dtype: torch.dtype = torch.float64,
     initialisation: str = "uniform",
-    batch_norm: bool = False,
-    dropout: float = 0.0,
 ) -> MlpBatch:
-    """Draw one ReLU perceptron for each generator.
+    """Draw one ReLU perceptron with each of the ``generators``.
 
     ``widths`` are the sizes of input, hidden layers and output, the last one 1.  With ``initialisation``
     ``"uniform"``, the default of ``torch.nn.Linear``, weights and biases are uniform in ``+-1/sqrt(inputs)``;
-    with ``"xavier"`` the weights are uniform in ``+-sqrt(6/(inputs + outputs))`` and the biases zero.
-    ``batch_norm`` puts a :class:`lib.experiments.layers.BatchNorm` before each activation, ``dropout`` is the probability
-    of a :class:`lib.experiments.layers.Dropout` after each; its masks follow from the generators too.  Raises
-    ``ValueError`` for another output size or no generators.
+    with ``"xavier"`` the weights are uniform in ``+-sqrt(6/(inputs + outputs))`` and the biases zero.  Raises
+    ``ValueError`` for another output size, no generators or another initialisation.
 
-    Example:
-
-    >>> from lib.training.seeds import seed_generators
     >>> network = draw_mlps((2, 100, 1), seed_generators(0, 10))
     >>> network(torch.zeros(5, 2, dtype=torch.float64)).shape
     torch.Size([10, 5])
     """
-    if len(widths) < 2 or widths[-1] != 1:
-        raise ValueError(f"widths is {tuple(widths)}, allowed: two or more sizes, the last of them 1")
     sizes = [whole("widths", width, 1) for width in widths]
-    if not isinstance(dtype, torch.dtype) or not dtype.is_floating_point:
-        raise ValueError(f"dtype is {dtype!r}, allowed: a torch type of real floats")
-    generators = checked_generators(generators)
-    choice("initialisation", initialisation, ("uniform", "xavier"))
-    xavier = initialisation == "xavier"
+    if len(sizes) < 2 or sizes[-1] != 1:
+        raise ValueError(f"widths is {tuple(widths)}, allowed: two or more sizes, the last of them 1")
+    if not generators:
+        raise ValueError(f"generators is {generators!r}, allowed: one torch.Generator a seed")
+    xavier = choice("initialisation", initialisation, ("uniform", "xavier")) == "xavier"
 
     def uniform(shape: tuple[int, int], bound: float) -> torch.Tensor:
         draws = [torch.rand(shape, generator=generator, dtype=dtype) for generator in generators]
@@ -238,19 +154,4 @@ def draw_mlps(
             uniform((inputs, outputs), (6 / (inputs + outputs)) ** 0.5 if xavier else inputs**-0.5)
         )
         biases.append(uniform((1, outputs), 0.0 if xavier else inputs**-0.5))
-    norms = [BatchNorm(len(generators), width, dtype=dtype) for width in sizes[1:-1]] if batch_norm else []
-    layer = Dropout(dropout, generators)
-    return MlpBatch(weights, biases, norms=norms, dropout=layer if layer.probability else None)
-
-
-def _check_layers(weights: Sequence[torch.Tensor], biases: Sequence[torch.Tensor]) -> None:
-    if not len(weights) or len(biases) != len(weights):
-        raise ValueError(f"biases has {len(biases)} layers, allowed: as many as weights, {len(weights)}")
-    seeds: int | str = "seeds"
-    inputs: int | str = "inputs"
-    for weight, bias in zip(weights, biases, strict=True):
-        tensor("weights", weight, (seeds, inputs, "outputs"))
-        seeds, _, inputs = weight.shape
-        tensor("biases", bias, (seeds, 1, inputs), dtype=weight.dtype)
-    if inputs != 1:
-        raise ValueError(f"the last of weights has {inputs} outputs, allowed: 1")
+    return MlpBatch(weights, biases)

@@ -105,7 +105,7 @@ class Start:
     directions: np.ndarray
     log_norms: np.ndarray
     signs: np.ndarray
-    log_outputs: np.ndarray | None = None
+    log_outputs: np.ndarray = None  # type: ignore[assignment]  # set to the log-norms
 
     def __post_init__(self) -> None:
         v = numbers("directions", self.directions)

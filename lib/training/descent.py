@@ -1,64 +1,104 @@
-"""Gradient descent and stochastic gradient descent of two-layer networks in NumPy, many seeds at once."""
+"""Gradient descent of two-layer networks in NumPy, plain, stochastic and spherical; the run of every trainer.
+
+Leading axes of the weights (seeds, say) are networks that do not see each other.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from enum import Enum
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lib.checks import array, choice, number, numbers, signs, whole
-from lib.models.two_layer import TwoLayer
+from lib import checks
+from lib.checks import array, choice, number, whole, wholes
+from lib.models.two_layer import Start, TwoLayer
 from lib.training.losses import Loss
 
 
+class Reason(Enum):
+    """Why a run ended; the value of a member says it in words."""
+
+    FINISHED = "all steps were made"
+    DIVERGED = "weights, logits or objective are not finite: take shorter steps"
+    INTERRUPTED = "it was interrupted"
+    FAILED = "something that it called raised an error"
+
+
 @dataclass(frozen=True, eq=False)
-class Descent:
-    """A run: ``recorded[k]`` is what ``record`` returned after ``steps[k]`` steps.
+class Run:
+    """A run of a trainer: ``recorded[k]`` is what ``record`` returned after ``steps[k]`` steps.
 
-    ``network`` is the network after the last step.
-
-    Example: the weights of ``f(x) = a max(0, w x)`` at the start and after two steps towards ``f(1) = 1``.
-
-    >>> from lib.training.losses import SQUARE
-    >>> run = gradient_descent(TwoLayer([[0.5]], [0.5]), [[1.0]], [1.0], SQUARE, step=0.1, steps=2,
-    ...                        record=lambda network: network.a.item())
-    >>> run.steps, [round(a, 4) for a in run.recorded]
-    (array([0, 2]), [0.5, 0.5757])
+    ``network`` is the network after ``made`` whole steps; a trainer goes on from there.  ``reason`` is
+    ``Reason.FINISHED``, or another on the run that an error carries as its attribute ``run``.  ``state`` is
+    what else is needed to go on: the optimiser's and the order of the examples, where there is one.
     """
 
-    network: TwoLayer
+    network: Any
     steps: np.ndarray
     recorded: tuple
+    made: int
+    reason: Reason
+    state: Any = None
 
 
 class Diverged(ArithmeticError):
-    """A descent whose weights are no longer finite; ``run`` is the :class:`lib.training.descent.Descent` until then.
+    """A run whose weights or objective are no longer finite; ``run`` is the :class:`Run` until then.
 
-    ``run.network`` is the last network with finite weights, ``run.steps`` and ``run.recorded`` are what was
-    recorded, and ``taken`` counts the steps that led to ``run.network``.
-
-    Example: too long a step.  The error keeps what was recorded.
+    ``seeds`` names the networks that are lost, where the others went on.
 
     >>> from lib.training.losses import SQUARE
     >>> try:
     ...     gradient_descent(TwoLayer([[2.0]], [2.0], slope=1), [[1.0]], [1.0], SQUARE, step=1, steps=50,
     ...                      record=lambda network: network.a.item(), record_at=range(51))
     ... except Diverged as error:
-    ...     print(error.taken, error.run.recorded[:3])
-    6 (2.0, -4.0, 56.0)
+    ...     error.run.made, error.run.recorded[:3]
+    (6, (2.0, -4.0, 56.0))
     """
 
-    def __init__(self, run: Descent, taken: int, steps: int, step: float) -> None:
-        super().__init__(
-            f"weights are not finite after step {taken + 1} of {steps}: take steps shorter than {step:g}; "
-            f"run holds the {len(run.steps)} records and the network of {taken} steps"
-        )
-        self.run = run
-        self.taken = taken
+    run: Run
+    seeds: tuple[int, ...] = ()
+
+
+def run_steps(
+    network: Any,
+    step: Callable[[Any, int], Any],
+    steps: int,
+    record: Callable[[Any], Any],
+    record_at: ArrayLike | None,
+    state: Callable[[], Any] = lambda: None,
+    shown: Callable[[Any], Any] = lambda network: network,
+) -> Run:
+    """Make ``network = step(network, k)`` for k from 0 to ``steps - 1``, record on the way, and lose nothing.
+
+    Whatever comes between, ``KeyboardInterrupt`` too, leaves with the :class:`Run` until then as its
+    attribute ``run``.  ``record`` and ``record_at`` are those of the trainers, which call this; ``state``
+    returns what the run has to keep beside the network; ``shown`` turns what steps into what is seen of it.
+    """
+    wanted = set(wholes("record_at", [0, steps] if record_at is None else [*record_at], 0, steps).tolist())
+    kept: dict[int, Any] = {}
+    made = 0
+
+    def run(reason: Reason) -> Run:
+        return Run(shown(network), np.array([*kept], dtype=int), tuple(kept.values()), made, reason, state())
+
+    try:
+        if 0 in wanted:
+            kept[0] = record(shown(network))
+        while made < steps:
+            network = step(network, made)
+            made += 1
+            if made in wanted:
+                kept[made] = record(shown(network))
+    except BaseException as error:
+        reasons = {Diverged: Reason.DIVERGED, KeyboardInterrupt: Reason.INTERRUPTED}
+        error.run = run(reasons.get(type(error), Reason.FAILED))  # type: ignore[attr-defined]
+        error.add_note(f"the attribute run of this error has the run until step {made} of {steps}")
+        raise
+    return run(Reason.FINISHED)
 
 
 def gradient_descent(
@@ -74,7 +114,7 @@ def gradient_descent(
     samples: ArrayLike | None = None,
     record: Callable[[TwoLayer], Any] = lambda network: None,
     record_at: ArrayLike | None = None,
-) -> Descent:
+) -> Run:
     """Run ``steps`` steps ``theta <- theta - step * gradient`` from ``network``.
 
     ``inputs`` is (n, d), ``labels`` (n,): +1 and -1 for losses of classification.  ``reduction`` of the loss
@@ -82,61 +122,104 @@ def gradient_descent(
     ... are the network's leading axes) each step uses only the loss of the example of that index: stochastic
     gradient descent whose randomness the caller has drawn.  ``train_a=False`` keeps the second layer fixed.
     ``record`` is called with the network at the step counts ``record_at`` (whole numbers from 0, the start,
-    to ``steps``; default: start and end), once each and in their order in time.  Until a fixed time the run
-    differs from the gradient flow by ``O(step)``.
+    to ``steps``; default: start and end), once each and in their order in time.
 
-    Raises ``ValueError`` naming a bad argument, and :class:`lib.training.descent.Diverged`, which keeps what was
-    recorded, when the weights of one of the networks are no longer finite.
-
-    Example: a linear network (slope 1) of one unit, fitted to two points on a line.
+    Raises ``ValueError`` naming a bad argument, and :class:`Diverged`, which keeps the run until then, when
+    the weights of one of the networks are no longer finite.
 
     >>> from lib.training.losses import SQUARE
-    >>> run = gradient_descent(TwoLayer([[0.3]], [0.3], slope=1), [[1.0], [2.0]], [2.0, 4.0], SQUARE,
-    ...                        step=0.1, steps=100)
-    >>> run.network([[1.0]]).round(6)
-    array([2.])
+    >>> run = gradient_descent(TwoLayer([[0.5]], [0.5]), [[1.0]], [1.0], SQUARE, step=0.1, steps=2,
+    ...                        record=lambda network: network.a.item())
+    >>> run.steps, [round(a, 4) for a in run.recorded]
+    (array([0, 2]), [0.5, 0.5757])
     """
     if not isinstance(network, TwoLayer):
         raise ValueError(f"network is {network!r}, allowed: a TwoLayer")
+    x, y, count = _data(inputs, labels, network.w.shape[-1], loss, reduction)
+    step, steps = number("step", step, 0), whole("steps", steps)
+    drawn = None
+    if samples is not None:
+        drawn, count = wholes("samples", samples, 0, len(y) - 1).astype(int), 1
+        if drawn.shape != (steps, *network.a.shape[:-1]):
+            raise ValueError(f"samples has shape {drawn.shape}, allowed: {(steps, *network.a.shape[:-1])}")
+    scale = step / count
+
+    def descend(now: TwoLayer, k: int) -> TwoLayer:
+        some, signs = (x, y) if drawn is None else (x[drawn[k]][..., None, :], y[drawn[k]][..., None])
+        with np.errstate(over="ignore", invalid="ignore"):
+            in_w, in_a = now.gradients(some, lambda outputs: loss.slope(outputs, signs))
+            w, a = now.w - scale * in_w, now.a - scale * in_a if train_a else now.a
+        try:
+            return now.with_weights(w, a)
+        except ValueError:  # only the numbers can be wrong: shapes and slope are those of the step before
+            raise Diverged(
+                f"weights are not finite after step {k + 1}: take steps shorter than {step:g}"
+            ) from None
+
+    return run_steps(network, descend, steps, record, record_at)
+
+
+def spherical_descent(
+    start: Start,
+    inputs: ArrayLike,
+    labels: ArrayLike,
+    loss: Loss,
+    *,
+    step: float,
+    steps: int,
+    reduction: str = "mean",
+    slope: float = 0.0,
+    record: Callable[[Start], Any] = lambda network: None,
+    record_at: ArrayLike | None = None,
+) -> Run:
+    """Run ``steps`` steps for the directions and log-norms of balanced networks, at any scale.
+
+    One step is ``rho <- rho + step * s <D, v>`` and ``v <- (v + step * s D)`` normalised, of first order like
+    a plain step.  That one keeps ``a_j^2 - |w_j|^2`` only up to ``O(step^2)``, so that a shrinking neuron can
+    lose its balance and then flip the sign of its output; this one keeps balance and signs.
+
+    ``start`` is balanced.  Data, ``reduction`` and ``record_at`` are as in :func:`gradient_descent`,
+    ``slope`` in [0, 1] is the leaky slope.  ``record`` is called with the network as a ``Start``, which the
+    run's ``network`` is too.  Raises ``ValueError`` naming a bad argument and :class:`Diverged` as
+    :func:`gradient_descent` does.
+
+    >>> from lib.training.losses import SQUARE
+    >>> run = spherical_descent(Start([[1.0]], [-5.0], [1]), [[1.0]], [1.0], SQUARE, step=0.1, steps=200,
+    ...                         record=lambda now: np.exp(2 * now.log_norms).item(), record_at=[0, 50, 200])
+    >>> [round(size, 4) for size in run.recorded]
+    [0.0, 0.518, 1.0]
+    """
+    if not isinstance(start, Start) or not np.array_equal(start.log_norms, start.log_outputs):
+        raise ValueError(f"start is {start!r}, allowed: a balanced Start")
+    x, y, count = _data(inputs, labels, start.directions.shape[-1], loss, reduction)
+    step, steps, slope = number("step", step, 0), whole("steps", steps), number("slope", slope, 0, 1, "[]")
+    share, s = 1 / count, start.signs
+
+    def descend(now: tuple[np.ndarray, np.ndarray], k: int) -> tuple[np.ndarray, np.ndarray]:
+        v, rho = now
+        z = v @ x.T
+        gates = np.where(z > 0, 1.0, slope)
+        with np.errstate(over="ignore", invalid="ignore"):
+            outputs = np.einsum("...m,...mn->...n", s * np.exp(2 * rho), gates * z)
+            forces = -share * loss.slope(outputs, y)
+            drive = s[..., None] * ((gates * forces[..., None, :]) @ x)
+            rho = rho + step * (drive * v).sum(axis=-1)
+            v = v + step * drive
+            v /= np.linalg.norm(v, axis=-1, keepdims=True)
+        if not np.isfinite(rho).all():
+            raise Diverged(f"norms are not finite after step {k + 1}: take steps shorter than {step:g}")
+        return v, rho
+
+    first = (start.directions, start.log_norms)
+    return run_steps(first, descend, steps, record, record_at, shown=lambda now: Start(*now, s))
+
+
+def _data(
+    inputs: ArrayLike, labels: ArrayLike, d: int, loss: Loss, reduction: str
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """Return checked inputs (n, d) and labels (n,), and what the summed loss is divided by."""
     if not isinstance(loss, Loss):
         raise ValueError(f"loss is {loss!r}, allowed: a Loss such as lib.training.losses.LOGISTIC")
-    inputs = array("inputs", inputs, ("n", network.w.shape[-1]))
-    labels = (signs if loss.classifies else array)("labels", labels, (len(inputs),))
-    step, steps = number("step", step, 0), whole("steps", steps)
-    choice("reduction", reduction, ("mean", "sum"))
-    wanted = _whole_numbers("record_at", [0, steps] if record_at is None else record_at, steps)
-    recording = set(wanted.ravel().tolist())
-    examples = None if samples is None else _whole_numbers("samples", samples, len(inputs) - 1)
-    if examples is not None and examples.shape != (steps, *network.a.shape[:-1]):
-        raise ValueError(f"samples has shape {examples.shape}, allowed: {(steps, *network.a.shape[:-1])}")
-    scale = step / len(labels) if reduction == "mean" and examples is None else step
-    kept = [(0, record(network))] if 0 in recording else []
-    x, y = inputs, labels
-    for k in range(1, steps + 1):
-        if examples is not None:
-            x, y = inputs[examples[k - 1]][..., None, :], labels[examples[k - 1]][..., None]
-        with np.errstate(over="ignore", invalid="ignore"):
-            in_w, in_a = network.gradients(x, partial(_slopes, loss, y))
-            w, a = network.w - scale * in_w, network.a - scale * in_a if train_a else network.a
-        try:
-            network = network.with_weights(w, a)
-        except ValueError:  # only the numbers can be wrong: shapes and slope are those of the step before
-            raise Diverged(_descent(network, kept), k - 1, steps, step) from None
-        if k in recording:
-            kept.append((k, record(network)))
-    return _descent(network, kept)
-
-
-def _slopes(loss: Loss, labels: np.ndarray, outputs: np.ndarray) -> np.ndarray:
-    return loss.slope(outputs, labels)
-
-
-def _descent(network: TwoLayer, kept: list[tuple[int, Any]]) -> Descent:
-    return Descent(network, np.array([k for k, _ in kept], dtype=int), tuple(value for _, value in kept))
-
-
-def _whole_numbers(name: str, value: ArrayLike, last: int) -> np.ndarray:
-    entries = numbers(name, value, 0, last, "[]")
-    if (broken := entries[entries % 1 != 0]).size:
-        raise ValueError(f"{name} holds {broken.flat[0]}, allowed: whole numbers from 0 to {last}")
-    return entries.astype(int)
+    x = array("inputs", inputs, ("n", d))
+    y = (checks.signs if loss.classifies else array)("labels", labels, (len(x),))
+    return x, y, len(y) if choice("reduction", reduction, ("mean", "sum")) == "mean" else 1

@@ -1,7 +1,7 @@
 """Losses of one example: value, and slope in the network's output.
 
 The values and slopes are the bare formulas, in float64, for arrays, numbers and lists that broadcast against
-each other; they stand in inner loops and do not check the labels, which the integrators check once.  Their
+each other; they stand in inner loops and check nothing: the trainers and integrators do, once.  Their
 relative error is below 1e-15, for outputs up to 1e307 in size and wherever they are normal numbers.  What
 exceeds the largest float is infinite, without a warning: the exponential loss beyond ``-y f = 709.78``, the
 square loss beyond ``|f - y| = 1.9e154``.
@@ -23,8 +23,7 @@ class Loss:
 
     ``value`` and ``slope`` (the derivative in ``f``) take outputs and labels that broadcast against each
     other and return an array of their common shape.  ``classifies`` says that labels are +1 and -1, otherwise
-    they are real numbers.  Raises ``ValueError`` for an empty name, and for a value or slope that cannot be
-    called.
+    they are real numbers.
 
     Example: a loss of one's own serves wherever the library's do.
 
@@ -39,15 +38,6 @@ class Loss:
     value: Callable[[ArrayLike, ArrayLike], np.ndarray]
     slope: Callable[[ArrayLike, ArrayLike], np.ndarray]
     classifies: bool = True
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name.strip():
-            raise ValueError(f"name is {self.name!r}, allowed: a word")
-        for field in ("value", "slope"):
-            if not callable(getattr(self, field)):
-                raise ValueError(
-                    f"{field} is {getattr(self, field)!r}, allowed: a function of output and label"
-                )
 
 
 def _minus(y: ArrayLike) -> np.ndarray:

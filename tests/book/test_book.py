@@ -24,11 +24,12 @@ SECTIONS = [
     "What the paper says otherwise",
     "Further",
 ]
-CHAPTERS = sorted(path for path in BOOK.glob("[a-z]*/*.md") if not path.parent.name.startswith("_"))
+CHAPTERS = sorted(path for path in BOOK.glob("[a-z]*/*.md") if path.parent.name != "api")
 EXECUTED = [*CHAPTERS, BOOK / "how_it_works.md"]
 CHECKS = ("verify", "verify_recorded")
 TABLE = "verify_all"
 BENCHMARKS = BOOK / "benchmarks.md"  # executed, but no cell is compared: they show measured times
+PAGES = [*CHAPTERS, BENCHMARKS, BOOK / "comparison.md", BOOK / "drift.md"]
 
 
 def name(path: Path) -> str:
@@ -104,7 +105,7 @@ def test_every_draw_of_a_chapter_is_moved_by_the_books_seed(path):
                 assert calls(ast.unparse(call), "book_seed"), cell.source
 
 
-@pytest.mark.parametrize("path", [*CHAPTERS, BENCHMARKS], ids=name)
+@pytest.mark.parametrize("path", PAGES, ids=name)
 def test_every_figure_has_a_caption_and_a_description(path):
     for cell in code_cells(path):
         if "plt.show" in cell.source:
@@ -113,7 +114,7 @@ def test_every_figure_has_a_caption_and_a_description(path):
             assert len(about.get("figure", {}).get("caption", "")) > 30, cell.source[:300]
 
 
-@pytest.mark.parametrize("path", [*CHAPTERS, BENCHMARKS], ids=name)
+@pytest.mark.parametrize("path", PAGES, ids=name)
 def test_visible_cells_are_short(path):
     for cell in code_cells(path):
         tags = cell.metadata.get("tags", [])
@@ -140,7 +141,9 @@ def test_the_results_of_the_benchmarks_are_small_and_name_no_machine():
 
 def test_every_page_is_in_the_table_of_contents():
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text())
-    listed = {toc["root"]} | {entry["file"] for part in toc["parts"] for entry in part["chapters"]}
+    entries = [entry for part in toc["parts"] for entry in part["chapters"]]
+    entries += [inner for entry in entries for inner in entry.get("sections", [])]
+    listed = {toc["root"]} | {entry["file"] for entry in entries}
     assert listed == {str(path.relative_to(ROOT).with_suffix("")) for path in BOOK.rglob("*.md")}
 
 

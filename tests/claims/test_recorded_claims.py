@@ -3,13 +3,13 @@
 import ast
 
 import pytest
-from tests.claims.test_claims import TOY
-from tests.experiments.test_records import filled
 
 from lib.claims.recorded import verify_recorded
 from lib.claims.verify import ClaimFailed, Variant
 from lib.experiments.records import NoRecord, write_record
 from tests.book import test_book
+from tests.claims.test_claims import TOY
+from tests.experiments.test_records import filled
 
 NOTEBOOKS = [
     path

@@ -6,15 +6,16 @@ import json
 import numpy as np
 import pytest
 import torch
+from torch.nn.functional import binary_cross_entropy_with_logits
 
 from lib.experiments import pezeshki2021_coloured as experiment
-from lib.experiments.coloured import colour_images
+from lib.experiments.pezeshki2021_coloured import METHODS, colour_images
 from lib.experiments.registry import find
-from lib.training.environments import Grouped, Irm, VRex
-from lib.training.objectives import cross_entropy, spectral_decoupling, spectral_decoupling_as_coded
-from tests.images import write_mnist
+from lib.models.mlps import draw_mlps, seed_generators
+from tests.images import idx_pair, write_mnist
 
 NAME = "pezeshki2021-table-1"
+LIKE = torch.empty(0, dtype=torch.float64)
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +28,7 @@ def drawn(count, noise=0.1, seeds=2):
     rng = np.random.default_rng(7)
     images, labels = rng.random((seeds, count, 3)), rng.choice([-1.0, 1.0], (seeds, count))
     rngs = [np.random.default_rng(k) for k in range(seeds)]
-    return images, labels, colour_images(images, labels, noise, rngs=rngs)
+    return images, labels, colour_images(images, labels, noise, LIKE, rngs)
 
 
 class TestColours:
@@ -42,14 +43,10 @@ class TestColours:
 
     def test_expected_chances_are_the_mean_of_the_draws(self):
         images, labels, _ = drawn(1, seeds=1)
-        expected = colour_images(images, labels, 0.2)
+        expected = colour_images(images, labels, 0.2, LIKE)
         count = 40_000
-        many = colour_images(
-            np.repeat(images, count, axis=1),
-            np.repeat(labels, count, axis=1),
-            0.2,
-            rngs=[np.random.default_rng(0)],
-        )
+        often = np.repeat(images, count, axis=1), np.repeat(labels, count, axis=1)
+        many = colour_images(*often, 0.2, LIKE, [np.random.default_rng(0)])
         for k, colour in enumerate((1, -1)):
             shares = (many.chances * (many.colours == colour)).mean(-1)
             assert np.allclose(shares[:, 0], expected.chances[:, 0, k], atol=2.5 * count**-0.5)
@@ -57,7 +54,7 @@ class TestColours:
     def test_who_knows_both_cues_can_be_as_right_as_their_posteriors_allow(self):
         """The best logit for each colour and shape reaches the accuracy that the closed form says."""
         images, labels, _ = drawn(50)
-        some = colour_images(images, labels, 0.15)
+        some = colour_images(images, labels, 0.15, LIKE)
         agreeing = 0.85 * 0.75 / (0.85 * 0.75 + 0.15 * 0.25)
         opposed = 0.15 * 0.75 / (0.15 * 0.75 + 0.85 * 0.25)
         alike = some.colours == torch.from_numpy(np.tile(labels, 2))
@@ -80,37 +77,74 @@ class TestColours:
         assert np.allclose(some.entropy(torch.full((2, 4), -50.0)), 0, atol=1e-15)
 
 
-class TestObjectives:
-    """With drawn noise they are the library's own, of the labels that were drawn."""
+def risks_and_penalties(world, logits, k):
+    """The risk of one seed in each environment, and its squared slope in a factor of the logits."""
+    risks, penalties = [], []
+    for environment in range(2):
+        weights = world.chances[:, k, environment::2].flatten()
+        both = logits[k, environment::2].repeat(2)
+        targets = torch.tensor([1.0, 0.0], dtype=torch.float64).repeat_interleave(len(both) // 2)
+        factor = torch.ones((), dtype=torch.float64, requires_grad=True)
+        each = binary_cross_entropy_with_logits(factor * both, targets, reduction="none")
+        risk = (weights * each).sum() / weights.sum()
+        penalties.append(torch.autograd.grad(risk, factor)[0].square().item())
+        risks.append(risk.item())
+    return np.array(risks), np.array(penalties)
 
-    @pytest.mark.parametrize("method", experiment.METHODS)
-    def test_objectives_are_those_of_the_published_codes(self, method):
-        world = drawn(60)[2]
-        logits = torch.randn(2, 60, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-        labels, groups = world.chances[0] - world.chances[1], torch.arange(60) % 2
-        # Of environments of one size the mean risk is the mean over all examples.
-        plain = Grouped(groups)(logits, labels)
-        first, second = (cross_entropy(logits[:, k::2], labels[:, k::2]) for k in range(2))
-        strength = 0.03 if "decoupled" in method else 40.0
-        penalty = (Irm(groups, 1.0)(logits, labels) - plain, VRex(groups, 1.0)(logits, labels) - plain)
+
+@pytest.mark.parametrize("noise", ["drawn", "expected"])
+@pytest.mark.parametrize("method", METHODS)
+def test_objectives_are_those_of_the_published_codes(method, noise):
+    images, labels, world = drawn(60)
+    if noise == "expected":
+        world = colour_images(images, labels, 0.1, LIKE)
+    seeds, n = world.colours.shape
+    logits = torch.randn((seeds, n), generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    strength = {"decoupled": 0.03, "decoupled-as-printed": 0.03, "invariant": 40.0, "extrapolation": 40.0}
+    both = experiment._objectives(method, strength.get(method, 0.0), world)
+    values = np.array([objective(logits, torch.ones(n)).numpy() for objective in both])
+    for k in range(seeds):
+        (first, second), penalties = risks_and_penalties(world, logits, k)
+        mean, rex, irm = (first + second) / 2, (first - second) ** 2, penalties.mean()
+        counts = world.chances[:, k].sum(0).numpy()
+        square = (counts * logits[k].numpy() ** 2).sum() / counts.sum()
         expected = {
-            "cross-entropy": (plain, plain),
-            "grey": (plain, plain),
-            "decoupled": (
-                spectral_decoupling(0.06)(logits, labels),
-                spectral_decoupling_as_coded(0.03)(logits, labels),
-            ),
-            "decoupled-as-printed": (spectral_decoupling(0.06)(logits, labels),) * 2,
-            "invariant": (plain + penalty[0], plain / 40 + penalty[0]),
-            "extrapolation": (
-                first + second + (first - second) ** 2,
-                (first + second) / 40 + (first - second) ** 2,
-            ),
+            "cross-entropy": (mean, mean),
+            "grey": (mean, mean),
+            "decoupled": (mean + 0.03 * square, 0.03 * (mean + square)),
+            "decoupled-as-printed": (mean + 0.03 * square,) * 2,
+            "invariant": (mean + irm, mean / 40 + irm),
+            "extrapolation": (first + second + rex, (first + second) / 40 + rex),
         }[method]
-        used = strength if method not in ("cross-entropy", "grey") else 0.0
-        for objective, value in zip(experiment._objectives(method, used, world), expected, strict=True):
-            # Sums of 60 numbers in another order.
-            assert np.allclose(objective(logits, torch.ones(60)), value, rtol=1e-13)
+        # Sums of 240 numbers at most, in another order.
+        np.testing.assert_allclose(values[:, k], expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("method", ["grey", "extrapolation", "invariant"])
+def test_the_ridge_is_its_coefficient_times_the_squared_parameters(method, monkeypatch):
+    """Steps before and after annealing, against a loss that has the ridge written out."""
+    config = dataclasses.replace(
+        find(NAME).quick, training=40, tests=20, widths=(5,) * 6, steps=(4,) * 6, annealing=(2,) * 6, points=1
+    )
+    chosen = METHODS.index(method)
+    decay, strength, rate = (one[chosen] for one in (config.decays, config.strengths, config.rates))
+    assert decay > 0
+    world, test = experiment._draw(config, [0, 1], LIKE)
+    trained, runs = experiment.train, []
+    monkeypatch.setattr(experiment, "train", lambda *a, **b: runs.append(trained(*a, **b)) or runs[-1])
+    experiment._method(config, method, [0, 1], world, test)
+    inputs = world.images if method == "grey" else world.inputs()
+    network = draw_mlps((inputs.shape[-1], 5, 5, 1), seed_generators(0, 2), initialisation="xavier")
+    moving = torch.optim.Adam(network.parameters(), lr=rate)
+    first, second = experiment._objectives(method, strength, world)
+    for k in range(4):
+        moving.zero_grad()
+        coefficient = decay if k < 2 or method == "grey" else decay / strength
+        ridge = coefficient * sum(value.square().sum() for value in network.parameters())
+        ((first if k < 2 else second)(network(inputs), None).sum() + ridge).backward()
+        moving.step()
+    with torch.no_grad():
+        np.testing.assert_allclose(runs[-1].network(inputs), network(inputs), rtol=1e-8, atol=1e-10)
 
 
 class TestColouredDigits:
@@ -153,9 +187,8 @@ class TestColouredDigits:
 
     def test_every_second_pixel_of_mnist(self, tmp_path, monkeypatch):
         monkeypatch.setenv("LEARNING_DYNAMICS_MNIST", str(tmp_path))
-        hashes = write_mnist(tmp_path)
-        images, digits = experiment.mnist("test", hashes=hashes)
-        monkeypatch.setattr(experiment, "mnist", lambda name: (images, digits))
+        write_mnist(tmp_path, monkeypatch)
+        images, digits = idx_pair()
         pixels, found = experiment._all_images("test")
         assert (
             np.array_equal(pixels.reshape(-1, 14, 14), images[:, ::2, ::2] / 255) and (found == digits).all()

@@ -1,7 +1,6 @@
 """The papers' experiments at reduced size: draws, independence of seeds, and what their records must show."""
 
 import dataclasses
-import functools
 import json
 
 import numpy as np
@@ -188,8 +187,7 @@ class TestTwoDigits:
         config = min2024.TwoDigits(images="test")
         with pytest.raises(FileNotFoundError, match=r"t10k-images-idx3-ubyte.gz is not in"):
             min2024.run_two_digits(config, [0])
-        hashes = write_mnist(tmp_path)
-        monkeypatch.setattr(min2024, "mnist_pair", functools.partial(min2024.mnist_pair, hashes=hashes))
+        write_mnist(tmp_path, monkeypatch)
         small = dataclasses.replace(config, iterations=4, points=2)
         assert min2024.run_two_digits(small, [0])[0]["data"]["examples"] == [3, 2]
 

@@ -7,7 +7,6 @@ import json
 import numpy as np
 import pytest
 
-from lib.data.synthetic import three_points
 from lib.experiments import sarussi2021, sarussi2021_gaussians
 from lib.experiments.registry import find
 from lib.geometry.patterns import agreement, perfect_agreement_margin
@@ -15,6 +14,7 @@ from lib.models.two_layer import Start
 from lib.training.descent import gradient_descent
 from lib.training.losses import LOGISTIC
 from tests.images import write_mnist
+from tests.points import three_points
 
 DIGITS = ["sarussi2021-figure-2", "sarussi2021-figure-6"]
 
@@ -115,9 +115,7 @@ class TestDigitPairs:
         config = sarussi2021.DigitPairs("test", ((1, 0),), ("small-start",), epochs=1)
         with pytest.raises(FileNotFoundError, match=r"t10k-images-idx3-ubyte.gz is not in"):
             sarussi2021.run_digit_pairs(config, [0])
-        hashes = write_mnist(tmp_path)
-        read = functools.partial(sarussi2021.mnist_pair, hashes=hashes)
-        monkeypatch.setattr(sarussi2021, "mnist_pair", read)
+        write_mnist(tmp_path, monkeypatch)
         assert sum(sarussi2021.run_digit_pairs(config, [0])[0]["1-0"]["examples"]) == 5
 
 

@@ -93,16 +93,34 @@ def test_cats_and_dogs_come_from_the_folder_of_the_reader(tmp_path, monkeypatch)
     config = replace(SMALL, images="cats-dogs", side=6, per_class=5, epochs=60)
     monkeypatch.delenv("LEARNING_DYNAMICS_CATS_DOGS", raising=False)
     with pytest.raises(
-        FileNotFoundError, match=r"set LEARNING_DYNAMICS_CATS_DOGS to one with images of cats"
+        FileNotFoundError, match=r"no cat in None: set LEARNING_DYNAMICS_CATS_DOGS to a folder"
     ):
         run_light_effect(config, [0])
     monkeypatch.setenv("LEARNING_DYNAMICS_CATS_DOGS", str(tmp_path))
+    (tmp_path / "cat.0.jpg").write_bytes(b"no picture")
+    with pytest.raises(
+        FileNotFoundError, match=r"no dog in .* with dog.0.jpg and so on, or with a folder Dog"
+    ):
+        run_light_effect(config, [0])
+    with pytest.raises(ValueError, match=r"cat.0.jpg' is no image"):
+        combes2018._square(tmp_path / "cat.0.jpg", 6)
     for animal, colour in (("cat", (200, 0, 0)), ("dog", (0, 0, 200))):
         for number in range(6):
             Image.new("RGB", (20, 12), colour).save(tmp_path / f"{animal}.{number}.jpg")
     [metrics] = run_light_effect(config, [0])
     assert metrics["classes"] == ["dog", "cat"] and metrics["examples"] == [8, 2]
     assert metrics["lit_0"]["real"] == 1  # red against blue
+
+
+def test_cats_and_dogs_are_found_in_both_layouts_and_in_their_order(tmp_path, monkeypatch):
+    monkeypatch.setenv("LEARNING_DYNAMICS_CATS_DOGS", str(tmp_path))
+    (tmp_path / "Dog").mkdir()
+    for name in ("cat.10.jpg", "cat.9.jpg", "Dog/1.jpg"):
+        Image.new("RGB", (30, 20), "white").save(tmp_path / name)
+    files, labels = combes2018._cats_and_dogs()
+    assert [path.name for path in files] == ["cat.9.jpg", "cat.10.jpg", "1.jpg"]
+    assert labels.tolist() == [-1, -1, 1]
+    assert (combes2018._square(files[0], 8) == np.full((8, 8, 3), 255)).all()
 
 
 def test_the_papers_size_is_what_the_paper_says():

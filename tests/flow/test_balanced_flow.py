@@ -8,9 +8,8 @@ from lib.flow import gradient_flow
 from lib.flow.alignment import alignment_phase
 from lib.flow.boundaries import held_drift
 from lib.models.two_layer import Start, TwoLayer
-from lib.training.descent import gradient_descent
+from lib.training.descent import gradient_descent, spherical_descent
 from lib.training.losses import EXPONENTIAL, HINGE, LOGISTIC, SQUARE, TWICE_LOGISTIC
-from lib.training.spherical import spherical_descent
 
 TWO_POINTS = np.array([[-0.5, 1.0], [2.0, 1.0]])
 TWO_LABELS = np.array([-1.0, 1.0])
@@ -127,9 +126,8 @@ def test_descents_converge_to_the_flow_at_first_order():
     def error(eta, spherical):
         steps = round(8.0 / eta)
         if spherical:
-            v, rho, s = first.directions, first.log_norms, first.signs
-            run = spherical_descent(v, rho, s, TWO_POINTS, TWO_LABELS, SQUARE, step=eta, steps=steps)
-            net = Start(run.directions, run.log_norms, s).network()
+            run = spherical_descent(first, TWO_POINTS, TWO_LABELS, SQUARE, step=eta, steps=steps)
+            net = run.network.network()
         else:
             net = gradient_descent(
                 first.network(), TWO_POINTS, TWO_LABELS, SQUARE, step=eta, steps=steps
@@ -138,17 +136,6 @@ def test_descents_converge_to_the_flow_at_first_order():
 
     for spherical in (True, False):
         assert 1.8 < error(0.02, spherical) / error(0.01, spherical) < 2.2
-
-
-def test_spherical_descent_runs_batches_and_records():
-    one, two = start(4, 2, -3.0, seed=1), start(4, 2, -3.0, seed=2)
-    both = [(part.directions, part.log_norms, part.signs) for part in (one, two)]
-    v, rho, s = (np.stack(pair) for pair in zip(*both, strict=True))
-    options = {"step": 0.05, "steps": 40, "record": lambda v, rho: rho.copy(), "record_at": [0, 10, 40]}
-    batch = spherical_descent(v, rho, s, TWO_POINTS, TWO_LABELS, SQUARE, **options)
-    alone = spherical_descent(*both[1], TWO_POINTS, TWO_LABELS, SQUARE, **options)
-    np.testing.assert_allclose(batch.log_norms[1], alone.log_norms, rtol=1e-12)
-    assert batch.steps.tolist() == [0, 10, 40] and batch.recorded[1].shape == (2, 4)
 
 
 def test_a_unit_pushed_to_zero_from_above_stays_there():
@@ -257,8 +244,10 @@ def test_spherical_descent_converges_to_the_sliding_flow_at_first_order(seed):
     etas = 2.0 ** -np.arange(8, 14)
     errors = []
     for eta in etas:
-        run = spherical_descent(*start, step=eta, steps=round(1 / eta), reduction="sum")
-        errors.append(np.abs(run.directions - exact.directions[-1]).max())
+        run = spherical_descent(
+            Start(*start[:3]), *start[3:], step=eta, steps=round(1 / eta), reduction="sum"
+        )
+        errors.append(np.abs(run.network.directions - exact.directions[-1]).max())
     # Steps chatter across the boundary with a phase of their own, so single ratios scatter about 2.
     assert 0.8 < np.polyfit(np.log(etas), np.log(errors), 1)[0] < 1.2
 
@@ -317,4 +306,4 @@ def test_times_outside_the_run_are_refused():
     with pytest.raises(ValueError, match="times holds 2"):
         run.at([2.0])
     with pytest.raises(ValueError, match="step holds 0"):
-        spherical_descent([[1.0, 0.0]], [-3.0], [1], [[1.0, 0.0]], [1.0], SQUARE, step=0, steps=1)
+        spherical_descent(Start([[1.0, 0.0]], [-3.0], [1]), [[1.0, 0.0]], [1.0], SQUARE, step=0, steps=1)

@@ -103,7 +103,9 @@ def main(arguments: list[str] | None = None) -> int:
             finally:
                 free.put(copy)
             fate = "SURVIVED" if survived else "noticed"
-            print(f"{fate:8} {bug.id} {time.monotonic() - started:5.0f} s  {bug.file}: {bug.what}", flush=True)
+            print(
+                f"{fate:8} {bug.id} {time.monotonic() - started:5.0f} s  {bug.file}: {bug.what}", flush=True
+            )
             return survived
 
         survivors = [bug.id for bug, alive in zip(bugs, pool.map(tried, bugs), strict=True) if alive]

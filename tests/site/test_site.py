@@ -10,11 +10,11 @@ import pytest
 
 from lib.claims.ledger import read_ledger
 from lib.flow.neuron import neuron_flow
-from lib.theory.plateaus import Pair, TwoPlateaus
+from lib.theory.orthogonal import Pair, TwoPlateaus
 
 SITE = Path(__file__).parents[2] / "_build" / "html"
 PAGES = sorted(str(path.relative_to(SITE)) for path in SITE.glob("book/**/*.html"))
-CHAPTERS = [page for page in PAGES if page.count("/") == 2]
+CHAPTERS = [page for page in PAGES if page.count("/") == 2 and "/api/" not in page]
 WIDTHS = {"desktop": (1280, "light"), "phone": (390, "dark")}
 
 

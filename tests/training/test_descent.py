@@ -1,4 +1,8 @@
-"""Descent: against torch step by step, batches of seeds, the order of Euler's method, records, divergence."""
+"""Descent: against torch step by step, batches of seeds, orders of convergence, records, errors, imports."""
+
+import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -8,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
 from lib.models.two_layer import Start, TwoLayer
-from lib.training.descent import Diverged, gradient_descent
+from lib.training.descent import Diverged, Reason, gradient_descent, spherical_descent
 from lib.training.losses import EXPONENTIAL, HINGE, LOGISTIC, SQUARE, TWICE_LOGISTIC
 
 TORCH = {
@@ -100,6 +104,7 @@ def test_one_sample_a_step_is_full_batch_when_there_is_one_example(reduction):
 def test_a_run_continues_where_another_stopped(first, second):
     network, inputs, labels = problem()
     whole = gradient_descent(network, inputs, labels, LOGISTIC, step=0.1, steps=first + second)
+    assert (whole.made, whole.reason) == (first + second, Reason.FINISHED)
     half = gradient_descent(network, inputs, labels, LOGISTIC, step=0.1, steps=first).network
     rest = gradient_descent(half, inputs, labels, LOGISTIC, step=0.1, steps=second)
     np.testing.assert_array_equal(whole.network.w, rest.network.w)
@@ -163,13 +168,13 @@ def test_a_run_that_diverges_stops_and_keeps_what_was_recorded(loss):
     network, inputs, labels = problem(slope=1.0, lead=(2,))
     tame = network.with_weights(network.w * [[[1e-9]], [[1.0]]], network.a * [[1e-9], [1.0]])
     arguments = (tame, inputs, labels, loss)
-    with pytest.raises(
-        Diverged, match=r"not finite after step \d+ of 300: take steps shorter than 30"
-    ) as caught:
+    with pytest.raises(Diverged, match=r"not finite after step \d+: take steps shorter than 30") as caught:
         gradient_descent(
             *arguments, step=30, steps=300, record=lambda now: abs(now.w).max(), record_at=range(301)
         )
-    run, taken = caught.value.run, caught.value.taken
+    run = pickle.loads(pickle.dumps(caught.value)).run
+    taken = run.made
+    assert run.reason is Reason.DIVERGED
     assert run.steps.tolist() == list(range(taken + 1))
     assert len(run.recorded) == taken + 1 and np.isfinite(run.recorded).all()
     again = gradient_descent(*arguments, step=30, steps=taken)
@@ -178,10 +183,109 @@ def test_a_run_that_diverges_stops_and_keeps_what_was_recorded(loss):
         gradient_descent(*arguments, step=30, steps=taken + 1)
 
 
-def test_arguments_may_be_lists_integers_and_single_precision():
-    network, inputs, labels = problem()
-    inputs = inputs.astype("float32")
-    run = gradient_descent(network, inputs.tolist(), labels.astype(int).tolist(), LOGISTIC, step=1, steps=3.0)
-    other = gradient_descent(network, inputs, labels.astype("int8"), LOGISTIC, step=1.0, steps=3)
-    np.testing.assert_array_equal(run.network.w, other.network.w)
-    assert other.network.w.dtype == float
+def balanced(network, shift=0.0):
+    """The start of the network's first layer, times exp(shift), with output weights of its norms and signs."""
+    norms = np.linalg.norm(network.w, axis=-1)
+    return Start(network.w / norms[..., None], np.log(norms) + shift, np.sign(network.a))
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"), [(OSError("disk full"), Reason.FAILED), (KeyboardInterrupt(), Reason.INTERRUPTED)]
+)
+@pytest.mark.parametrize("spherical", [False, True])
+def test_an_error_keeps_the_run_which_can_go_on(error, reason, spherical):
+    def record(*network):
+        seen.append(network)
+        if len(seen) == 3:
+            raise error
+        return len(seen)
+
+    seen = []
+    network, *data = problem()
+    if spherical:
+        start, descend = balanced(network), spherical_descent
+    else:
+        start, descend = network, gradient_descent
+    with pytest.raises(type(error)) as caught:
+        descend(start, *data, LOGISTIC, step=0.1, steps=20, record=record, record_at=(0, 5, 10, 15))
+    run = caught.value.run
+    assert (run.reason, run.made, run.steps.tolist(), run.recorded) == (reason, 10, [0, 5], (1, 2))
+    rest = descend(run.network, *data, LOGISTIC, step=0.1, steps=10).network
+    once = descend(start, *data, LOGISTIC, step=0.1, steps=20).network
+    np.testing.assert_array_equal(*((one.directions if spherical else one.w) for one in (rest, once)))
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.2])
+@EVERY_LOSS
+def test_spherical_steps_are_plain_steps_to_first_order_at_every_seed_of_a_batch(loss, slope):
+    """The distance of the two after one step falls with the square of the step."""
+    network, inputs, labels = problem(scale=0.5, slope=slope, lead=(3,))
+    start, apart = balanced(network), []
+    network = start.network(slope)
+    for step in (1e-3, 5e-4):
+        options = {"step": step, "steps": 1, "reduction": "sum"}
+        plain = gradient_descent(network, inputs, labels, loss, **options).network
+        end = spherical_descent(start, inputs, labels, loss, slope=slope, **options).network
+        np.testing.assert_allclose(np.linalg.norm(end.directions, axis=-1), 1, rtol=1e-14)
+        assert (end.signs == start.signs).all()
+        end = end.network()
+        apart.append([abs(end.w - plain.w), abs(end.a - plain.a)])
+    for far, near in zip(*apart, strict=True):
+        seen = far > 1e-12
+        assert seen.any() and far[seen] / near[seen] == pytest.approx(4, rel=0.1)
+
+
+def test_spherical_steps_shift_with_a_tiny_scale_and_record():
+    network, inputs, labels = problem(lead=(2,))
+    start = balanced(network, -300)
+    options = {"step": 0.05, "steps": 40, "record": lambda now: now.log_norms, "record_at": [0, 10, 40]}
+    one = spherical_descent(start, inputs, labels, LOGISTIC, **options)
+    other = spherical_descent(balanced(network, -1300), inputs, labels, LOGISTIC, **options)
+    np.testing.assert_allclose(other.network.log_norms, one.network.log_norms - 1000, rtol=1e-12)
+    np.testing.assert_allclose(other.network.directions, one.network.directions, rtol=1e-12)
+    assert one.steps.tolist() == [0, 10, 40] and one.recorded[1].shape == (2, 5)
+    second = Start(start.directions[1], start.log_norms[1], start.signs[1])
+    alone = spherical_descent(second, inputs, labels, LOGISTIC, **options)
+    np.testing.assert_allclose(alone.network.log_norms, one.network.log_norms[1], rtol=1e-12)
+
+
+def test_a_spherical_step_that_overflows_keeps_the_run_before_it():
+    # The output is e^7 on the wrong side, where the exponential loss is infinite.
+    with pytest.raises(Diverged, match=r"not finite after step 1: take steps shorter than 0.1") as caught:
+        spherical_descent(Start([[1.0]], [3.5], [1]), [[1.0]], [-1], EXPONENTIAL, step=0.1, steps=50)
+    assert caught.value.run.made == 0 and caught.value.run.network.log_norms == 3.5
+
+
+NETWORK, INPUTS, LABELS = problem()
+WRONG = {
+    "network is None, allowed: a TwoLayer": {"network": None},
+    r"inputs has shape \(7, 2\), allowed: \(n, 3\)": {"inputs": INPUTS[:, 1:]},
+    r"labels has shape \(6,\), allowed: \(7,\)": {"labels": LABELS[1:]},
+    r"labels holds 0.0, allowed: \+1 and -1": {"labels": (LABELS + 1) / 2},
+    "loss is 'logistic', allowed: a Loss such as": {"loss": "logistic"},
+    "step holds 0.0": {"step": 0},
+    "steps is -1": {"steps": -1},
+    "reduction is 'median'": {"reduction": "median"},
+    r"samples has shape \(3,\), allowed: \(2,\)": {"samples": [0, 1, 2]},
+    "samples holds 7.0, allowed: whole numbers from 0 to 6": {"samples": [0, 7]},
+    "record_at holds 0.5, allowed: whole numbers from 0 to 2": {"record_at": [0.5]},
+}
+
+
+@pytest.mark.parametrize("message", WRONG)
+def test_bad_arguments_are_named(message):
+    arguments = {"network": NETWORK, "inputs": INPUTS, "labels": LABELS, "loss": LOGISTIC}
+    with pytest.raises(ValueError, match=message):
+        gradient_descent(**arguments | {"step": 0.1, "steps": 2} | WRONG[message])
+
+
+def test_spherical_steps_ask_for_a_balanced_start():
+    for start in (NETWORK, Start([[1.0, 0.0, 0.0]], [0.0], [1], [-1.0])):
+        with pytest.raises(ValueError, match="allowed: a balanced Start"):
+            spherical_descent(start, INPUTS, LABELS, LOGISTIC, step=0.1, steps=1)
+
+
+def test_two_layer_networks_are_trained_without_torch():
+    code = "import sys, lib.models.two_layer, lib.training.losses, lib.training.descent, lib.data.synthetic\n"
+    code += "assert not {'torch', 'sklearn'} & set(sys.modules), 'they take seconds'"
+    subprocess.run([sys.executable, "-c", code], check=True)

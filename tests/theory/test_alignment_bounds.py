@@ -5,10 +5,11 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from lib.data.synthetic import cone_data, simplex_data
+from lib.data.synthetic import cone_data
 from lib.flow.alignment import alignment_phase
 from lib.geometry.patterns import activation_patterns, cosine, regions
 from lib.theory import alignment as bounds
+from tests.points import simplex
 
 
 def problem(seed, mu=0.1, m=200):
@@ -35,7 +36,7 @@ def test_cone_margin_against_a_direct_search(seed):
 
 @pytest.mark.parametrize("mu", [0.0, 0.3, 0.9])
 def test_cone_margin_of_a_simplex_is_tight(mu):
-    assert bounds.cone_margin(simplex_data(5, mu), np.ones(5)) == pytest.approx(np.sqrt(mu + (1 - mu) / 5))
+    assert bounds.cone_margin(simplex(5, mu), np.ones(5)) == pytest.approx(np.sqrt(mu + (1 - mu) / 5))
 
 
 def test_cone_margin_is_zero_without_separability():

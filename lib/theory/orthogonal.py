@@ -1,0 +1,235 @@
+"""Square loss on orthogonal inputs from small scales: groups, plateaus, and the limit.
+
+Inputs x_k (n, d) are orthogonal with norms ``R_k``, labels (n,) are real.  The labels of one sign act as one:
+the positive ones through the vector ``D_+ = sum_k y_k x_k / n``, the negative ones through ``D_-``.  While
+the outputs are negligible neuron j grows like ``exp(omega_j t + kappa_j)``.  The neurons of ``S_+`` (positive
+sign, active on all positive labels) grow fastest among the positive ones and fit all positive labels at once;
+those of ``S_-`` do the same for the negative labels.  The squared norms ``u_+`` and ``u_-`` of the two groups
+are then logistic functions of time [boursier2022, Sec. 4.2], and the rates and offsets of the exact alignment
+phase give their half-times and the limit in closed form.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit, logsumexp, softmax
+
+from lib.flow.alignment import alignment_phase
+from lib.models.two_layer import Start
+
+
+class Pair(NamedTuple):
+    """One value, of any type, for the positive labels and one for the negative ones."""
+
+    positive: Any
+    negative: Any
+
+
+def class_directions(inputs: ArrayLike, labels: ArrayLike) -> Pair:
+    """Return ``D_+`` and ``D_-``, each (d,): the sums of ``y_k x_k / n`` over the labels of one sign.
+
+    Inputs need not be orthogonal.  [boursier2022, Sec. 3]
+    """
+    y = np.asarray(labels, dtype=float)
+    weighted = y[:, None] * np.asarray(inputs) / len(y)
+    return Pair(weighted[y > 0].sum(axis=0), weighted[y < 0].sum(axis=0))
+
+
+def class_heights(inputs: ArrayLike, labels: ArrayLike) -> Pair:
+    """Return the norms of ``y_k/R_k`` over the positive and over the negative labels.
+
+    They are the squared norms that the two groups of a minimum-norm interpolator have.
+
+    >>> class_heights([[1, 0, 0], [0, 2, 0], [0, 0, 1]], [3, 8, -1])
+    Pair(positive=5.0, negative=1.0)
+    """
+    scaled = np.asarray(labels) / np.linalg.norm(inputs, axis=1)
+    return Pair(*(float(np.linalg.norm(part)) for part in (scaled[scaled > 0], scaled[scaled < 0])))
+
+
+def minimum_squared_norm(inputs: ArrayLike, labels: ArrayLike) -> float:
+    """Return the least ``|theta|^2`` of an interpolator of orthogonal inputs, ``2 (|(y/R)_+| + |(y/R)_-|)``.
+
+    For unit norms it is [boursier2022, Prop. 1].
+    """
+    return 2 * sum(class_heights(inputs, labels))
+
+
+def aligned_groups(directions: ArrayLike, signs: ArrayLike, inputs: ArrayLike, labels: ArrayLike) -> Pair:
+    """Return the indices of ``S_+`` and of ``S_-``: neurons active on all labels of their own sign.
+
+    ``directions`` (m, d) have any norms, ``signs`` (m,) are +1 and -1.  Active means ``<w, x> > 0``; the
+    paper admits 0, where a neuron never becomes active.  [boursier2022, Eq. 5-6]
+
+    >>> groups = aligned_groups([[1, 1], [1, -1], [-1, 1]], [1, 1, -1], np.eye(2), [2.0, -1.0])
+    >>> groups.positive.tolist(), groups.negative.tolist()
+    ([0, 1], [2])
+    """
+    seen, s, y = _seen(directions, inputs), np.asarray(signs), np.asarray(labels)
+    return Pair(*(np.flatnonzero((s == sign) & seen[:, sign * y > 0].all(axis=1)) for sign in (1, -1)))
+
+
+def _seen(directions: ArrayLike, inputs: ArrayLike) -> np.ndarray:
+    """Return whether ``<w_j, x_k> > 0``, (m, n), by more than rounding makes of a neuron on a boundary."""
+    sizes = np.outer(np.linalg.norm(directions, axis=1), np.linalg.norm(inputs, axis=1))
+    return np.asarray(directions) @ np.transpose(inputs) > 1e-15 * sizes
+
+
+@dataclass(frozen=True)
+class TwoPlateaus:
+    """The limit of small scales: groups, rates, half-times, and what follows from them.
+
+    ``n`` is the number of labels; ``groups`` are the index arrays of ``S_+`` and ``S_-``; ``rates`` are
+    ``|D_+|`` and ``|D_-|``; ``heights`` the final squared norms of the groups; ``half_times`` the times at
+    which half of each is reached.  ``directions`` (m, d), ``log_norms`` and output ``signs`` (m,) describe
+    the limit theta*: neurons outside the groups have log-norm -inf.  ``idle_log_norms`` (m,) are the
+    log-norms that the other neurons are left with, to leading order (-inf for the groups).  ``label_norms``
+    are ``|y_+|`` and ``|y_-|``.
+
+    >>> start = Start(np.eye(2), [-50.0, -50.0], [1, -1])
+    >>> theory = two_plateaus(start, np.eye(2), [2.0, -1.0])
+    >>> theory.heights, [round(time, 3) for time in theory.half_times]
+    (Pair(positive=2.0, negative=1.0), [50.347, 100.0])
+    >>> theory.loss([0.0, 75.0, 200.0]).round(3).tolist()
+    [1.25, 0.25, 0.0]
+    """
+
+    n: int
+    groups: Pair
+    rates: Pair
+    heights: Pair
+    half_times: Pair
+    signs: np.ndarray
+    directions: np.ndarray
+    log_norms: np.ndarray
+    idle_log_norms: np.ndarray
+    label_norms: Pair
+
+    def loss(self, times: ArrayLike) -> np.ndarray:
+        """Return ``sum_k (f(x_k) - y_k)^2 / (2n)`` at times of any shape: two squared logistic functions."""
+        parts = (
+            (norm * expit(-2 * rate * (np.asarray(times) - half))) ** 2
+            for norm, rate, half in zip(self.label_norms, self.rates, self.half_times, strict=True)
+        )
+        return sum(parts) / (2 * self.n)
+
+    @property
+    def idle_distance(self) -> float:
+        """The distance of the flow's limit to theta*, to leading order: the norm of the other neurons."""
+        return float(np.exp((np.log(2) + logsumexp(2 * self.idle_log_norms)) / 2))
+
+
+def two_plateaus(start: Start, inputs: ArrayLike, labels: ArrayLike) -> TwoPlateaus:
+    """Predict the whole flow of a balanced start of small scale on orthogonal inputs, mean square loss.
+
+    For labels of both signs, none zero, norms of inputs that are equal within a class, and non-empty ``S_+``
+    and ``S_-`` (other starts: :func:`greedy_limit`).  The error vanishes with the scale, like
+    :attr:`TwoPlateaus.idle_distance`.  [boursier2022, Eq. 20, 28, Lemma 12; half-times, shares and idle norms
+    are ours]
+
+    >>> start = Start([[0.8, 0.6], [0.6, 0.8], [0.0, 1.0]], [-1e4, -1e4, -1e4], [1, -1, -1])
+    >>> theory = two_plateaus(start, np.eye(2), [1.0, -1.0])
+    >>> [round(half, 2) for half in theory.half_times], theory.idle_log_norms
+    ([20000.37, 19999.48], array([-inf, -inf, -inf]))
+    """
+    x, y, s = np.asarray(inputs, dtype=float), np.asarray(labels, dtype=float), start.signs
+    alignment_rates, alignment_offsets = alignment_phase(start.directions, s, x, y / len(y)).asymptotics
+    groups = aligned_groups(start.directions, s, x, y)
+    vectors = class_directions(x, y)
+    rates = Pair(float(np.linalg.norm(vectors.positive)), float(np.linalg.norm(vectors.negative)))
+    heights = class_heights(x, y)
+    offsets = start.log_norms + alignment_offsets
+    positive, negative = (
+        float((np.log(height) - logsumexp(2 * offsets[group])) / (2 * rate))
+        for height, rate, group in zip(heights, rates, groups, strict=True)
+    )
+    limit_directions, limit_log_norms = np.zeros((len(s), x.shape[1])), np.full(len(s), -np.inf)
+    idle = offsets + alignment_rates * np.where(s > 0, positive, negative)
+    for sign, group, height, vector in zip((1, -1), groups, heights, vectors, strict=True):
+        limit_directions[group] = sign * vector / np.linalg.norm(vector)
+        limit_log_norms[group] = (np.log(height) + np.log(softmax(2 * offsets[group]))) / 2
+        idle[group] = -np.inf
+    label_norms = Pair(float(np.linalg.norm(y[y > 0])), float(np.linalg.norm(y[y < 0])))
+    halves = Pair(positive, negative)
+    return TwoPlateaus(
+        len(y), groups, rates, heights, halves, s, limit_directions, limit_log_norms, idle, label_norms
+    )
+
+
+@dataclass(frozen=True)
+class GreedyLimit:
+    """What the flow does as the scale lambda tends to 0, in units of ``ln(1/lambda)`` of time.
+
+    ``groups`` lists the sets of labels in the order in which they are fitted, each by one direction, and
+    ``times`` when.  ``squared_norm`` is the limit of ``|theta|^2``, ``loss`` that of the mean loss, carried
+    by the labels that no neuron sees.  ``margin`` is how far, in log-norm, the nearest rival was from being
+    first in some step: the flow follows the prediction when ``margin ln(1/lambda)`` is large.
+    """
+
+    groups: tuple[tuple[int, ...], ...]
+    times: tuple[float, ...]
+    squared_norm: float
+    loss: float
+    margin: float
+
+
+def greedy_limit(
+    directions: ArrayLike, signs: ArrayLike, inputs: ArrayLike, labels: ArrayLike
+) -> GreedyLimit:
+    """Follow the greedy saddle-to-saddle process of a start ``directions`` (m, d), ``signs`` (m,).
+
+    Neuron j can fit the labels of its sign on which it is active; of these let ``A_j`` be the ones not
+    fitted yet. Its log-norm, in units of ``ln(1/lambda)``, starts at -1 and grows at the rate ``|y_A|/n``.
+    The first neuron to reach 0 fits all of ``A_j`` at once, with squared norm ``|y_A|``; the others lose
+    these labels; and so on. Inputs are orthonormal, no label is zero; norms of directions do not matter.  A
+    heuristic, tested against the flow; neurons that reach 0 together with different ``A_j`` are not covered.
+    Ours; [boursier2022, Sec. 3.2] conjectures one saddle a kink.
+
+    >>> limit = greedy_limit([[1, 0, 0], [1, 1, 0], [0, 0, 1]], [1, 1, -1], np.eye(3), [3.0, 4.0, -1.0])
+    >>> limit.groups, [round(time, 12) for time in limit.times], limit.squared_norm
+    (((0, 1), (2,)), [0.6, 3.0], 12.0)
+    """
+    y, s = np.asarray(labels, dtype=float), np.asarray(signs, dtype=float)
+    can_fit = _seen(directions, inputs) & (np.sign(y) == s[:, None])
+    log_norms, time, margin, squared_norm = np.full(len(s), -1.0), 0.0, np.inf, 0.0
+    unfitted = np.ones(len(y), dtype=bool)
+    groups: list[tuple[int, ...]] = []
+    times: list[float] = []
+    while (can_fit & unfitted).any():
+        reach = can_fit & unfitted
+        rates = np.linalg.norm(reach * y, axis=1) / len(y)
+        waits = np.divide(-log_norms, rates, out=np.full(len(rates), np.inf), where=rates > 0)
+        first = int(waits.argmin())
+        log_norms, time = log_norms + rates * waits[first], time + float(waits[first])
+        group = reach[first]
+        rivals = (reach & group).any(axis=1) & (reach != group).any(axis=1)
+        margin = min(margin, float(-log_norms[rivals].max(initial=-np.inf)))
+        groups.append(tuple(np.flatnonzero(group).tolist()))
+        times.append(time)
+        squared_norm += 2 * float(np.linalg.norm(y[group]))
+        unfitted = unfitted & ~group
+    loss = float(np.sum(y[unfitted] ** 2) / (2 * len(y)))
+    return GreedyLimit(tuple(groups), tuple(times), squared_norm, loss, margin)
+
+
+def largest_epsilon(labels: ArrayLike, *, as_printed: bool = False) -> float:
+    """Return the largest epsilon that the phase lemmas admit for orthonormal inputs with these labels (n,).
+
+    It satisfies ``(1 + 3 eps) max(1 - alpha, 1/r) <= 1 - eps`` and ``(1 + 3 r eps) (1 - beta) <= 1 - eps``,
+    with ``r = |y_+|/|y_-|`` after exchanging the classes if needed, ``alpha = min y_k^2 / (2 |y_+|^2)`` over
+    the larger class and beta likewise over the other.  It is 0 for ``r = 1``, where no epsilon is admitted.
+    ``as_printed`` divides by ``|D_+|^2`` instead of ``n^2 |D_+|^2``, as [boursier2022, App. B.2] does by
+    mistake.
+    """
+    y = np.asarray(labels, dtype=float)
+    large, small = sorted((y[y > 0], y[y < 0]), key=np.linalg.norm, reverse=True)
+    ratio = np.linalg.norm(small) / np.linalg.norm(large)
+    factor = len(y) ** 2 if as_printed else 1
+    alpha, beta = (factor * (np.abs(part).min() / np.linalg.norm(part)) ** 2 / 2 for part in (large, small))
+    slower, others = max(1 - alpha, ratio), 1 - beta
+    first = (1 - slower) / (1 + 3 * slower)
+    return float(min(first, (1 - others) * ratio / (ratio + 3 * max(others, 0.0))))

@@ -1,0 +1,86 @@
+"""Stacks of perceptrons: their draws, their seeds one by one, and the gradient by hand."""
+
+import numpy as np
+import pytest
+import torch
+
+from lib.models.mlps import MlpBatch, draw_mlps, gradient_function, seed_generators
+from lib.training.objectives import cross_entropy
+
+INPUTS = torch.randn((3, 24, 2), generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+LABELS = torch.where(INPUTS[..., 0] * INPUTS[..., 1] > 0, 1.0, -1.0).double()
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("widths", [(2, 1), (2, 9, 1), (2, 9, 7, 5, 1)])
+def test_gradients_by_hand_equal_those_of_autograd(widths, shared):
+    network = draw_mlps(widths, seed_generators(0, 3))
+    inputs, labels = (INPUTS[0], LABELS[0]) if shared else (INPUTS, LABELS)
+    values, by_hand = gradient_function(network)(inputs, lambda logits: cross_entropy(logits, labels))
+    expected = cross_entropy(network(inputs), labels)
+    slopes = torch.autograd.grad(expected.sum(), list(network.parameters()))
+    np.testing.assert_allclose(values, expected.detach(), rtol=1e-14)
+    for ours, theirs in zip(by_hand, slopes, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-16)
+
+
+def test_a_frozen_layer_has_no_gradient():
+    network = draw_mlps((2, 9, 1), seed_generators(0, 3))
+    network.weights[1].requires_grad_(False)
+    _, slopes = gradient_function(network)(INPUTS, lambda logits: cross_entropy(logits, LABELS))
+    assert [slope.shape for slope in slopes] == [
+        value.shape for value in network.parameters() if value.requires_grad
+    ]
+
+
+def test_a_seed_is_the_plain_network_of_its_weights():
+    network = draw_mlps((2, 7, 5, 1), seed_generators(0, 3))
+    for k in range(3):
+        hidden = INPUTS[k]
+        for weight, bias in list(zip(network.weights, network.biases, strict=True))[:-1]:
+            hidden = torch.relu(hidden @ weight[k] + bias[k])
+        expected = (hidden @ network.weights[-1][k] + network.biases[-1][k])[:, 0].detach()
+        np.testing.assert_allclose(network(INPUTS)[k].detach(), expected, rtol=1e-12, atol=1e-15)
+        alone = network.seed(k)
+        np.testing.assert_allclose(alone(INPUTS[k])[0].detach(), expected, rtol=1e-12, atol=1e-15)
+        with torch.no_grad():
+            alone.weights[0].zero_()  # a copy
+        assert network.weights[0][k].any()
+
+
+def test_draws_depend_on_their_generator_only_and_have_their_bounds():
+    many, few = draw_mlps((30, 50, 1), seed_generators(5, 4)), draw_mlps((30, 50, 1), seed_generators(6, 1))
+    for one, other in zip(many.parameters(), few.parameters(), strict=True):
+        assert torch.equal(one[1], other[0])
+    for value, inputs in zip(many.parameters(), (30, 50, 30, 50), strict=True):
+        assert value.abs().max() <= inputs**-0.5
+    # The mean of 6000 squares of uniform draws, within five standard deviations.
+    first = many.weights[0].detach()
+    error = 5 * np.sqrt(4 / 5 / first.numel())
+    assert first.square().mean().item() == pytest.approx(1 / 90, rel=error)
+
+
+def test_xavier_draws_have_their_bounds():
+    network = draw_mlps((30, 50, 1), seed_generators(0, 4), initialisation="xavier")
+    for weight, bias in zip(network.weights, network.biases, strict=True):
+        bound = np.sqrt(6 / (weight.shape[1] + weight.shape[2]))
+        assert 0.9 * bound < weight.abs().max() <= bound
+        assert not bias.any()
+    # The variance of a uniform draw is bound^2 / 3; four standard deviations of its estimate.
+    first = network.weights[0].detach()
+    error = 4 * np.sqrt(4 / 5 / first.numel())
+    assert first.square().mean().item() == pytest.approx(6 / 80 / 3, rel=error)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (((2, 3, 2), seed_generators(0, 1)), r"widths is \(2, 3, 2\), allowed: .* the last of them 1"),
+        (((2, 0, 1), seed_generators(0, 1)), "widths is 0"),
+        (((2, 3, 1), []), "generators is .*, allowed: one torch.Generator a seed"),
+    ],
+)
+def test_bad_sizes_are_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        draw_mlps(*arguments)
+    assert isinstance(draw_mlps((2, 1), seed_generators(0, 1)), MlpBatch)

@@ -1,0 +1,156 @@
+"""The checkers of arguments, and bad input at the doors: errors name the argument and what is allowed."""
+
+import re
+from decimal import Decimal
+
+import numpy as np
+import pytest
+
+from lib import checks
+from lib.claims.verify import Variant, verify
+from lib.data.mnist import mnist_pair
+from lib.data.synthetic import cone_data, digits_pair
+from lib.experiments.registry import find
+from lib.flow import gradient_flow
+from lib.geometry import programs
+from lib.models.two_layer import Start, TwoLayer
+from lib.training.descent import gradient_descent
+from lib.training.losses import LOGISTIC, SQUARE
+
+HALF = {"low": 0, "high": 1, "ends": "[)"}
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (checks.numbers("x", [True, 2], 0, 2, "[]"), [1.0, 2.0]),
+        (checks.numbers("x", []), []),
+        (checks.array("x", [[1, 2]], ("n", 2)), [[1.0, 2.0]]),
+        (checks.array("x", np.eye(3), ("n", "n")), np.eye(3)),
+        (checks.number("x", Decimal("0.5"), **HALF), 0.5),
+        (checks.whole("x", np.float32(3.0)), 3),
+        (checks.wholes("x", [[0], [7.0]], 0, 7), [[0.0], [7.0]]),
+        (checks.signs("x", [1, -1.0], ("n",)), [1.0, -1.0]),
+    ],
+)
+def test_what_is_allowed_is_returned_as_floats(found, expected):
+    np.testing.assert_array_equal(found, expected)
+    assert np.asarray(found).dtype == (int if isinstance(found, int) else float)
+
+
+@pytest.mark.parametrize(
+    ("check", "message"),
+    [
+        (lambda: checks.numbers("x", [0, 2], 0, 1, "[)"), "x holds 2.0, allowed: real numbers in [0, 1)"),
+        (lambda: checks.numbers("x", [0.5, 0], 0, 1), "x holds 0.0, allowed: real numbers in (0, 1)"),
+        (lambda: checks.numbers("x", [1], 0, 1, "()"), "x holds 1.0"),
+        (lambda: checks.numbers("x", [1, np.nan]), "x holds nan"),
+        (lambda: checks.numbers("x", np.inf), "x holds inf"),
+        (lambda: checks.numbers("x", "3"), "x is '3', allowed: real numbers"),
+        (lambda: checks.numbers("x", [1, "3"]), "x is [1, '3']"),
+        (lambda: checks.numbers("x", 1j), "x is 1j"),
+        (lambda: checks.numbers("x", [[1], [1, 2]]), "x is [[1], [1, 2]]"),
+        (lambda: checks.numbers("x", None), "x holds nan"),
+        (lambda: checks.array("x", [1.0, 2.0], ("n", 2)), "x has shape (2,), allowed: (n, 2)"),
+        (lambda: checks.array("x", [], ("n",)), "x has shape (0,), allowed: (n,)"),
+        (lambda: checks.array("x", np.ones((2, 3)), ("n", "n")), "x has shape (2, 3), allowed: (n, n)"),
+        (lambda: checks.number("x", [1.0]), "x has shape (1,), allowed: ()"),
+        (lambda: checks.whole("x", 2.5), "x is 2.5, allowed: whole numbers from 0 on"),
+        (lambda: checks.whole("x", 0, 1), "x is 0, allowed: whole numbers from 1 on"),
+        (lambda: checks.whole("x", True), "x is True"),
+        (lambda: checks.whole("x", "2"), "x is '2'"),
+        (lambda: checks.whole("x", [2]), "x is [2]"),
+        (lambda: checks.whole("x", np.inf), "x is inf"),
+        (lambda: checks.whole("x", 2**63), f"x is {2**63}"),
+        (lambda: checks.wholes("x", [1, 1.5]), "x holds 1.5, allowed: whole numbers from 0"),
+        (lambda: checks.wholes("x", [1, 9], 0, 8), "x holds 9.0, allowed: whole numbers from 0 to 8"),
+        (lambda: checks.signs("x", [1, 0], ("n",)), "x holds 0.0, allowed: +1 and -1"),
+        (lambda: checks.choice("x", "c", ("a", "b")), "x is 'c', allowed: 'a', 'b'"),
+        (lambda: checks.choice("x", 1, ("a", "b")), "x is 1, allowed: 'a', 'b'"),
+        (lambda: checks.generator("x", 0), "x is 0, allowed: a numpy.random.Generator"),
+    ],
+)
+def test_what_is_not_allowed_is_named(check, message):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
+        check()
+
+
+X, Y = np.eye(2), np.array([1.0, -1.0])
+START = Start(X, [-1.0, -1.0], [1, -1])
+NETWORK = TwoLayer(X, [1.0, -1.0])
+RNG = np.random.default_rng(0)
+CONTROL = Variant("none", measured=2.0)
+
+
+def claim(**changes):
+    given = {"measured": 1.0, "predicted": 1.0, "because": "exact", "control": CONTROL}
+    return verify("combes2018-eq-19", **given | changes)
+
+
+def flow(start=START, inputs=X, labels=Y, loss=LOGISTIC, **options):
+    return gradient_flow(start, inputs, labels, loss, **{"until": 1.0} | options)
+
+
+def descend(network=NETWORK, inputs=X, labels=Y, loss=LOGISTIC, **options):
+    return gradient_descent(network, inputs, labels, loss, **{"step": 0.1, "steps": 2} | options)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: verify("no-such-claim", measured=1.0, because="", control=CONTROL), "no-such-claim"),
+        (lambda: claim(because=""), "because"),
+        (lambda: claim(measured=np.nan), "measured holds nan"),
+        (lambda: claim(predicted=[1.0, 2.0, 3.0], measured=[1.0, 2.0]), "shape"),
+        (lambda: claim(rtol=-1.0), "rtol holds -1"),
+        (lambda: flow(start=X), "start is"),
+        (lambda: flow(inputs=np.zeros((2, 2))), "inputs holds a zero vector at row 0"),
+        (lambda: flow(inputs=np.ones((2, 3))), r"inputs has shape \(2, 3\)"),
+        (lambda: flow(labels=[1.0]), r"labels has shape \(1,\)"),
+        (lambda: flow(labels=[1.0, 0.5]), r"labels holds 0\.5"),
+        (lambda: flow(loss="logistic"), "loss is 'logistic'"),
+        (lambda: flow(until=None), "until is None"),
+        (lambda: flow(rtol=2.0), r"rtol holds 2\.0"),
+        (lambda: flow(train="second"), "train is 'second'"),
+        (lambda: flow(loss=SQUARE, until=None, log_until=5.0), "log_until needs a loss"),
+        (lambda: descend(network=X), "network is"),
+        (lambda: descend(inputs=np.eye(3)), r"inputs has shape \(3, 3\)"),
+        (lambda: descend(labels=[1.0, 2.0]), r"labels holds 2\.0"),
+        (lambda: descend(step=0.0), r"step holds 0\.0"),
+        (lambda: descend(steps=1.5), r"steps is 1\.5"),
+        (lambda: descend(record_at=[3]), r"record_at holds 3\.0"),
+        (lambda: Start(2 * X, [0.0, 0.0], [1, -1]), "directions holds a vector of length 2"),
+        (lambda: Start(X, [0.0], [1, -1]), "log_norms has shape"),
+        (lambda: Start(X, [0.0, 0.0], [1, 2]), r"signs holds 2\.0"),
+        (lambda: Start.gaussian(0, 2, 0.0, rng=RNG), "m is 0"),
+        (lambda: Start.gaussian(3, 2, 0.0, rng=7), "rng is 7"),
+        (lambda: TwoLayer(X, [1.0]), "w has shape"),
+        (lambda: TwoLayer(X, Y, slope=1.5), r"slope holds 1\.5"),
+        (lambda: NETWORK(np.eye(3)), r"inputs has shape \(3, 3\)"),
+        (lambda: programs.least_norm(np.zeros((0, 2)), []), "rows has shape"),
+        (lambda: programs.least_norm(np.eye(2), np.ones(3)), "bounds has shape"),
+        (lambda: programs.least_norm(np.diag([1.0, 0.0]), np.ones(2)), "rows holds a zero row, at index 1"),
+        (lambda: programs.least_norm([[np.nan]], [1.0]), "rows holds nan"),
+        (lambda: programs.separation([[0.0, 0.0]], [1]), "inputs holds a zero row, at index 0"),
+        (lambda: programs.separation(X, [1, 3]), r"labels holds 3\.0"),
+        (lambda: programs.linear_svm(X, np.ones(2)), "both present"),
+        (lambda: programs.agreement_program(X, Y, 1.5), r"slope holds 1\.5"),
+        (lambda: programs.cell_program(NETWORK, np.eye(3), [1, 1, -1]), "network has weights of shape"),
+        (lambda: programs.flippable_points(X, [1.0]), "labels has shape"),
+        (lambda: programs.minimum_norm_interpolation([[1, 0], [2, 0]], [1, 1]), "0 and 1 lie on one ray"),
+        (lambda: programs.minimum_norm_interpolation([[0, 0], [1, 0]], [1, 1]), "zero vector at row 0"),
+        (lambda: programs.minimum_norm_interpolation([[1.0, 0.0]], [0.0]), "all zero"),
+        (lambda: programs.minimum_norm_interpolation(np.ones((9, 2)), np.ones(9)), "up to 8"),
+        (lambda: programs.minimum_norm_interpolation([[1.0, 0.0]], [1.0, 2.0]), "labels has shape"),
+        (lambda: programs.minimum_norm_interpolation([[np.inf, 0.0]], [1.0]), "inputs holds inf"),
+        (lambda: programs.minimum_norm_interpolation(X, Y, slope=1.0), r"slope holds 1\.0"),
+        (lambda: cone_data(1, 1, 3, 1.0, rng=RNG), r"mu holds 1\.0"),
+        (lambda: cone_data(1, 1, 3, 0.1, rng=None), "rng is None"),
+        (lambda: digits_pair(1, 1), "negative is 1|positive is 1"),
+        (lambda: mnist_pair(1, 10), "negative is 10"),
+        (lambda: find("no-such-experiment"), "no-such-experiment"),
+    ],
+)
+def test_bad_input_at_the_doors_is_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -1,0 +1,84 @@
+"""No public name of lib is without a user: a chapter, page, experiment, benchmark or other code of lib."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import jupytext
+
+ROOT = Path(__file__).parents[1]
+LIB = {
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): ast.parse(
+        path.read_text(encoding="utf-8")
+    )
+    for path in sorted((ROOT / "lib").rglob("*.py"))
+}
+
+
+def definitions(module: str) -> dict[str, ast.stmt]:
+    """The functions, classes and constants that a module defines."""
+    found: dict[str, ast.stmt] = {}
+    for node in LIB[module].body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            found[node.name] = node
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            found |= {target.id: node for target in targets if isinstance(target, ast.Name)}
+    return found
+
+
+def imported(tree: ast.AST) -> dict[str, str]:
+    """What the names of a file stand for, by their dotted names in lib."""
+    found = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "lib":
+            found |= {each.asname or each.name: f"{node.module}.{each.name}" for each in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {each.asname: each.name for each in node.names if each.asname}
+    return found
+
+
+def named(tree: ast.AST, names: dict[str, str]) -> Iterator[str]:
+    """The dotted names of lib that code names, itself or as attributes of modules."""
+    for node in ast.walk(tree):
+        chain: list[str] = []
+        while isinstance(node, ast.Attribute):
+            chain.insert(0, node.attr)
+            node = node.value
+        if isinstance(node, ast.Name) and node.id in names:
+            full = names[node.id]
+            yield full
+            for part in chain:
+                full = f"{full}.{part}"
+                yield full
+
+
+def code_of(page: Path) -> ast.Module:
+    cells = jupytext.read(page, fmt="md:myst").cells
+    source = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
+    return ast.parse(re.sub(r"^[%!].*$", "", source, flags=re.MULTILINE))
+
+
+def users() -> Iterator[str]:
+    pages = [path for path in (ROOT / "book").rglob("*.md") if "_build" not in path.parts]
+    scripts = [*(ROOT / "book" / "_ext").glob("*.py"), *(ROOT / "benchmarks").glob("*.py")]
+    outside = [*map(code_of, pages), *(ast.parse(path.read_text(encoding="utf-8")) for path in scripts)]
+    for tree in outside:
+        yield from named(tree, imported(tree))
+    for module, tree in LIB.items():
+        own = definitions(module)
+        names = {name: f"{module}.{name}" for name in own} | imported(tree)
+        for node in tree.body:
+            itself = {f"{module}.{name}" for name, defined in own.items() if defined is node}
+            yield from set(named(node, names)) - itself
+
+
+def test_every_public_name_has_a_user():
+    used, packages = set(users()), {module.rpartition(".")[0] for module in LIB}
+    # What a package passes on may be used under its name.
+    for package in packages & set(LIB):
+        used |= {full for name, full in imported(LIB[package]).items() if f"{package}.{name}" in used}
+    public = [f"{module}.{name}" for module in LIB for name in definitions(module) if name[0] != "_"]
+    alone = [full for full in public if full not in used]
+    assert not alone, f"nothing outside the tests uses {', '.join(alone)}: they leave, or stand in a chapter"

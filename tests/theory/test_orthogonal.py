@@ -1,0 +1,197 @@
+"""The closed forms of the two plateaus and the greedy limit against the flow, draws, and many digits."""
+
+import mpmath
+import numpy as np
+import pytest
+
+from lib.data.synthetic import orthonormal_inputs
+from lib.flow import gradient_flow
+from lib.models.two_layer import Start
+from lib.theory.orthogonal import (
+    aligned_groups,
+    class_directions,
+    class_heights,
+    greedy_limit,
+    largest_epsilon,
+    minimum_squared_norm,
+    two_plateaus,
+)
+from lib.training.losses import SQUARE
+from tests.points import orthogonal_pair
+
+SIX = np.array([1, 0.8, -0.7, -0.5, 0.6, -0.3])
+FOUR = np.array([1.2, 1.1, -0.8, -0.75])
+
+
+def six_orthonormal(power, seed=3):
+    inputs = orthonormal_inputs(6, 8, rng=np.random.default_rng(seed))
+    return Start.gaussian(100, 8, -power * np.log(10), rng=np.random.default_rng(seed)), inputs
+
+
+def test_the_loss_of_the_pair_is_two_logistic_functions():
+    x, y = orthogonal_pair()
+    start = Start.gaussian(60, 2, -16.0, rng=np.random.default_rng(0))
+    theory = two_plateaus(start, x, y)
+    end = theory.half_times.negative + 30
+    run = gradient_flow(start, x, y, SQUARE, until=end)
+    times = np.linspace(0, end, 300)
+    losses = SQUARE.value(run.outputs(times), y).mean(axis=1)
+    np.testing.assert_allclose(losses, theory.loss(times), atol=1e-8)
+    squares = np.exp(2 * run.at(times)[1])
+    for group, height, rate, half in zip(
+        theory.groups, theory.heights, theory.rates, theory.half_times, strict=True
+    ):
+        logistic = height / (1 + np.exp(-2 * rate * (times - half)))
+        np.testing.assert_allclose(squares[:, group].sum(axis=1), logistic, atol=1e-8)
+
+
+@pytest.mark.parametrize("power", [60, 1000])
+def test_the_limit_and_its_distance_are_predicted(power):
+    start, x = six_orthonormal(power)
+    theory = two_plateaus(start, x, SIX)
+    end = theory.half_times.negative + 60 / theory.rates.negative
+    net = gradient_flow(start, x, SIX, SQUARE, until=end).network_at(end)
+    norms = np.exp(theory.log_norms)
+    w, a = norms[:, None] * theory.directions, theory.signs * norms
+    distance = np.sqrt(((net.w - w) ** 2).sum() + ((net.a - a) ** 2).sum())
+    assert abs(distance - theory.idle_distance) < 1e-4 * theory.idle_distance + 1e-9
+    np.testing.assert_allclose((w**2).sum() + (a**2).sum(), minimum_squared_norm(x, SIX), rtol=1e-12)
+    np.testing.assert_allclose(np.maximum(x @ w.T, 0) @ a, SIX, atol=1e-12)
+
+
+def test_scaling_labels_scales_heights_and_rates():
+    start, x = six_orthonormal(20)
+    one, three = (two_plateaus(start, x, c * SIX) for c in (1, 3))
+    np.testing.assert_allclose(3 * np.array(one.heights), three.heights)
+    np.testing.assert_allclose(3 * np.array(one.rates), three.rates)
+    assert three.half_times.positive < one.half_times.positive
+
+
+def test_half_times_and_limit_at_30_digits():
+    """Without losses: squared norms grow as ``(|g| + <g, D>/|D|)^2/4 lambda^2 exp(2 |D| t)``."""
+    g = np.array(
+        [[3.0, 1.0, -2.0, -1.0], [1.0, 2.0, -1.0, -5.0], [-1.0, -0.5, 2.0, 1.0], [-3.0, -1.0, 0.3, 4.0]]
+    )
+    signs, norms = np.array([1.0, 1.0, -1.0, -1.0]), np.linalg.norm(g, axis=1)
+    log_scale = -1000 * np.log(10)
+    theory = two_plateaus(Start(g / norms[:, None], np.log(norms) + log_scale, signs), np.eye(4), FOUR)
+    with mpmath.workdps(30):
+        for sign, half, rows in (
+            (1, theory.half_times.positive, (0, 1)),
+            (-1, theory.half_times.negative, (2, 3)),
+        ):
+            y = [max(sign * mpmath.mpf(value), 0) for value in FOUR]
+            height = mpmath.sqrt(mpmath.fsum(value**2 for value in y))
+            along = {j: mpmath.fsum(a * mpmath.mpf(b) for a, b in zip(y, g[j], strict=True)) for j in rows}
+            shares = [(mpmath.mpf(norms[j]) + along[j] / height) ** 2 / 4 for j in rows]
+            # n = 4: the rate is height/4.
+            exact = mpmath.log(height) - 2 * mpmath.mpf(log_scale) - mpmath.log(mpmath.fsum(shares))
+            assert half == pytest.approx(float(2 * exact / height), rel=1e-14)
+            for j, share in zip(rows, shares, strict=True):
+                exact_norm = mpmath.log(height * share / mpmath.fsum(shares)) / 2
+                assert theory.log_norms[j] == pytest.approx(float(exact_norm), rel=1e-12)
+
+
+def test_heights_and_directions_of_inputs_of_any_norms():
+    rng = np.random.default_rng(1)
+    sizes = rng.uniform(0.5, 2, 4)
+    x = orthonormal_inputs(4, 6, rng=rng) * sizes[:, None]
+    positive, negative = class_heights(x, FOUR)
+    assert positive == pytest.approx(np.hypot(1.2 / sizes[0], 1.1 / sizes[1]), rel=1e-14)
+    assert minimum_squared_norm(x, FOUR) == 2 * (positive + negative)
+    total = class_directions(x, FOUR)
+    np.testing.assert_allclose(total.positive + total.negative, FOUR @ x / 4, rtol=1e-13, atol=1e-15)
+    assert total.negative @ x[0] == pytest.approx(0, abs=1e-15)
+
+
+def test_groups_are_active_on_all_labels_of_their_sign():
+    rng = np.random.default_rng(0)
+    inputs, labels = np.eye(5), np.array([1, 1, 1, -1, -1.0])
+    v, s = rng.standard_normal((400, 5)), rng.choice([-1.0, 1.0], 400)
+    positive, negative = aligned_groups(v, s, inputs, labels)
+    by_hand = [[j for j in range(400) if s[j] == c and (v[j, labels == c] > 0).all()] for c in (1, -1)]
+    assert positive.tolist() == by_hand[0] and negative.tolist() == by_hand[1] and len(by_hand[0]) > 10
+
+
+def test_a_neuron_on_a_boundary_is_inactive_up_to_rounding():
+    inputs = orthonormal_inputs(4, 4, rng=np.random.default_rng(1))
+    on_first, labels = np.vstack([inputs[0], (inputs[0] + inputs[1]) / np.sqrt(2)]), [1.0, 2.0, -1.0, 1.0]
+    assert greedy_limit(on_first[:1], [1], inputs, labels).groups == ((0,),)
+    assert greedy_limit(on_first[1:], [1], inputs, labels).groups == ((0, 1),)
+
+
+@pytest.mark.parametrize("seed", [104, 106, 109])
+def test_the_greedy_limit_is_the_flow_from_a_tiny_scale(seed):
+    rng = np.random.default_rng(seed)
+    m = int(rng.integers(8, 25))
+    x = orthonormal_inputs(8, 10, rng=rng)
+    y = rng.uniform(0.4, 1.6, 8) * rng.choice([-1, 1], 8)
+    log_scale = 400 * np.log(10)
+    start = Start.gaussian(m, 10, -log_scale, rng=rng)
+    limit = greedy_limit(start.directions, start.signs, x, y)
+    run = gradient_flow(start, x, y, SQUARE, until=1.02 * limit.times[-1] * log_scale + 400)
+    np.testing.assert_allclose(2 * np.exp(2 * run.log_norms[-1]).sum(), limit.squared_norm, rtol=1e-6)
+    np.testing.assert_allclose(SQUARE.value(run.outputs()[-1], y).mean(), limit.loss, atol=1e-9)
+
+
+def test_greedy_and_two_plateaus_agree_where_both_apply():
+    start, x = six_orthonormal(1000)
+    theory = two_plateaus(start, x, SIX)
+    limit = greedy_limit(start.directions, start.signs, x, SIX)
+    assert [len(group) for group in limit.groups] == [3, 3] and limit.loss == 0
+    np.testing.assert_allclose(limit.squared_norm, 2 * sum(theory.heights))
+    np.testing.assert_allclose(
+        np.array(theory.half_times) / (1000 * np.log(10)), limit.times, rtol=0.01
+    )  # corrections are O(1/ln(1/lambda))
+
+
+def test_an_unseen_label_is_never_fitted():
+    limit = greedy_limit([[0.6, 0.8]], [1.0], np.eye(2), [1.0, -2.0])
+    assert limit.groups == ((0,),) and limit.loss == 1.0 and limit.squared_norm == 2.0
+
+
+def test_margin_warns_of_ties():
+    even = np.array([[0.6, 0.8, 0.1], [0.8, 0.6, -0.1]])
+    limit = greedy_limit(even, [1.0, 1.0], np.eye(3), [1.0, 1.0, 1e-6])
+    assert 0 <= limit.margin < 1e-9
+
+
+def test_the_margin_is_the_least_lead_of_all_steps():
+    rng, early = np.random.default_rng(0), 0
+    for _ in range(20):
+        y = rng.uniform(0.4, 1.6, 8) * rng.choice([-1, 1], 8)
+        v, s = rng.standard_normal((20, 8)), rng.choice([-1.0, 1.0], 20)
+        leads = leads_step_by_step(v, s, y)
+        early += min(leads) < leads[-1]
+        assert greedy_limit(v, s, np.eye(8), y).margin == pytest.approx(min(leads), rel=1e-9)
+    assert early > 5  # the closest step is seldom the last
+
+
+def leads_step_by_step(v, s, y):
+    """The lead, in each step, of the neuron that comes first over those that it robs of labels."""
+    log_norms, left, leads = {j: -1.0 for j in range(len(s))}, set(range(len(y))), []
+    sets = {j: {k for k in left if v[j, k] > 0 and y[k] * s[j] > 0} for j in log_norms}
+    while any(sets[j] & left for j in sets):
+        live = {j: frozenset(sets[j] & left) for j in sets if sets[j] & left}
+        rate = {j: np.sqrt(sum(y[k] ** 2 for k in live[j])) / len(y) for j in live}
+        wait, first = min((-log_norms[j] / rate[j], j) for j in live)
+        for j in live:
+            log_norms[j] += rate[j] * wait
+        robbed = [j for j in live if live[j] & live[first] and live[j] != live[first]]
+        leads.append(min((-log_norms[j] for j in robbed), default=np.inf))
+        left -= live[first]
+    return leads
+
+
+def test_epsilon_is_the_largest_admissible_one():
+    epsilon = largest_epsilon(FOUR)
+    r = np.hypot(1.2, 1.1) / np.hypot(0.8, 0.75)
+    alpha, beta = 1.1**2 / (2 * (1.2**2 + 1.1**2)), 0.75**2 / (2 * (0.8**2 + 0.75**2))
+    first = (1 - epsilon) - (1 + 3 * epsilon) * max(1 - alpha, 1 / r)
+    second = (1 - epsilon) - (1 + 3 * r * epsilon) * (1 - beta)
+    np.testing.assert_allclose(min(first, second), 0, atol=1e-12)
+    np.testing.assert_allclose([largest_epsilon(-FOUR), largest_epsilon(3 * FOUR)], epsilon, rtol=1e-12)
+    assert largest_epsilon(FOUR, as_printed=True) > epsilon
+    second_decides = largest_epsilon([3.0, 3.0, -0.1, -1.0, -1.0])
+    r, beta = np.sqrt(18 / 2.01), 0.01 / (2 * 2.01)
+    assert second_decides == pytest.approx(beta / (1 + 3 * r * (1 - beta)), rel=1e-12)
