@@ -13,6 +13,8 @@ SITE := _build/html/index.html
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
 
+# Pages that show the same experiment run its quick configuration once.
+book: export LEARNING_DYNAMICS_COMPUTED := $(CURDIR)/_build/computed
 book: .venv/installed ## execute the chapters and build the site into _build/html
 	rm -rf _build/html _build/.doctrees
 	.venv/bin/jupyter-book build . -W -n --keep-going

@@ -22,8 +22,8 @@ from hypothesis import settings
 
 from lib.claims.verify import MIME
 from lib.seeds import shift
-from tests.moved import moved, values
 from tests.budget import TimeBudget
+from tests.moved import moved, values
 
 ROOT = Path(__file__).parent
 RECORDED = ROOT / "tests" / "recorded"

@@ -7,12 +7,11 @@ from functools import cache
 
 import numpy as np
 import torch
-from scipy.integrate import solve_ivp
+from scipy.integrate import odeint, solve_ivp
 from scipy.special import expit, logit
 
 from benchmarks.measure import Comparison
-from lib.flow.responses import decoupled_flow, dual_flow, primal_flow
-from lib.theory.dual import rotation, two_features
+from lib.theory.dual import FeatureProblem, rotation, two_features
 
 STEPS, PRIMAL_STEP, DUAL_STEP = 5_000, 0.05, 3e-6
 RIDGE, PENALTY, COUPLING, DUAL_START = 0.01, 0.002, 0.5, 1e-8
@@ -21,14 +20,39 @@ PROBLEMS = [two_features(COUPLING, s, 2.0, RIDGE) for s in (2.0, 3.0, 4.0, 5.0, 
 PRIMAL_TIMES, DUAL_TIMES = (step * np.arange(STEPS + 1) for step in (PRIMAL_STEP, DUAL_STEP))
 
 
+def integrate(velocity: Callable[[float, np.ndarray], np.ndarray], start: float, times: np.ndarray):
+    """One path by LSODA, at the tolerance of the chapter."""
+    return odeint(velocity, np.full(2, start), times, tfirst=True, rtol=1e-10, atol=1e-10, mxstep=100_000)
+
+
+def responses(one: FeatureProblem, ridge: float, penalty: float) -> np.ndarray:
+    """The flow of the parameters, read in the responses."""
+    squares = one.strengths**2
+
+    def velocity(_: float, z: np.ndarray) -> np.ndarray:
+        return squares * (U.T @ expit(-U @ z) - penalty * z) - ridge * z
+
+    return integrate(velocity, 0.0, PRIMAL_TIMES)
+
+
+def dual(one: FeatureProblem) -> np.ndarray:
+    """The dual flow in log p, read in the responses."""
+    coupling = one.coupling
+
+    def velocity(_: float, log_p: np.ndarray) -> np.ndarray:
+        p = np.exp(log_p)
+        return (np.log1p(-p) - log_p - coupling @ p) / p
+
+    return one.responses(np.exp(integrate(velocity, np.log(DUAL_START), DUAL_TIMES)))
+
+
 def ours() -> np.ndarray:
     """Responses (3, 5, times, 2) of the primal, the decoupled and the dual flow."""
-    start = np.full(2, DUAL_START)
     return np.array(
         [
-            [primal_flow(one, PRIMAL_TIMES) for one in PROBLEMS],
-            [decoupled_flow(U, one.strengths, PENALTY, PRIMAL_TIMES) for one in PROBLEMS],
-            [one.responses(dual_flow(one, start, DUAL_TIMES)) for one in PROBLEMS],
+            [responses(one, RIDGE, 0.0) for one in PROBLEMS],
+            [responses(one, 0.0, PENALTY) for one in PROBLEMS],
+            [dual(one) for one in PROBLEMS],
         ]
     )
 

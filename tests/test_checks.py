@@ -8,8 +8,8 @@ import pytest
 
 from lib import checks
 from lib.claims.verify import Variant, verify
-from lib.data.mnist import mnist_pair
-from lib.data.synthetic import cone_data, digits_pair
+from lib.data.digits import digits_pair, mnist
+from lib.data.synthetic import cone_data
 from lib.experiments.registry import find
 from lib.flow import gradient_flow
 from lib.geometry import programs
@@ -147,7 +147,7 @@ def descend(network=NETWORK, inputs=X, labels=Y, loss=LOGISTIC, **options):
         (lambda: cone_data(1, 1, 3, 1.0, rng=RNG), r"mu holds 1\.0"),
         (lambda: cone_data(1, 1, 3, 0.1, rng=None), "rng is None"),
         (lambda: digits_pair(1, 1), "negative is 1|positive is 1"),
-        (lambda: mnist_pair(1, 10), "negative is 10"),
+        (lambda: mnist("validation"), "split is 'validation'"),
         (lambda: find("no-such-experiment"), "no-such-experiment"),
     ],
 )

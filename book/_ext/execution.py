@@ -19,7 +19,6 @@ from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
 from myst_nb.core.read import create_nb_reader
 from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError, CellTimeoutError
 from nbformat import NotebookNode
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
@@ -46,18 +45,21 @@ def notebook(env: BuildEnvironment, docname: str) -> NotebookNode | None:
     return reader.read(text) if reader else None
 
 
+def current_key(env: BuildEnvironment, docname: str, page: NotebookNode) -> str:
+    code = "\n".join(cell.source for cell in page.cells if cell.cell_type == "code")
+    root = Path(env.srcdir)
+    return key(Path(env.doc2path(docname)).relative_to(root), code, root)
+
+
 def cache_folder(env: BuildEnvironment, docname: str) -> Path:
     return Path(env.srcdir, "_build", ".jupyter_cache", docname.replace("/", "."), page_keys(env)[docname])
 
 
 def find_changes(app: Sphinx, env: BuildEnvironment, added: set, changed: set, removed: set) -> list[str]:
     """Work out the keys of all pages; those whose key is another than in the last build are read again."""
-    before, root = page_keys(env), Path(env.srcdir)
-    env.page_keys = {}
-    for docname in sorted(env.found_docs):
-        if page := notebook(env, docname):
-            code = "\n".join(cell.source for cell in page.cells if cell.cell_type == "code")
-            env.page_keys[docname] = key(Path(env.doc2path(docname)).relative_to(root), code, root)
+    before = page_keys(env)
+    pages = {docname: notebook(env, docname) for docname in sorted(env.found_docs)}
+    env.page_keys = {name: current_key(env, name, page) for name, page in pages.items() if page}
     return [name for name, now in env.page_keys.items() if before.get(name) != now and name not in added]
 
 
@@ -72,15 +74,15 @@ def execute_pages(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> No
             for done in as_completed(running):
                 try:
                     LOGGER.info("executed %s in %.1f s", running[done], done.result())
-                except (CellExecutionError, CellTimeoutError) as error:
-                    LOGGER.info("executed %s: a cell failed", running[done])
+                except Exception as error:  # a cell's, or the kernel's: the other pages go on
+                    LOGGER.info("executed %s: it failed", running[done])
                     failures[running[done]] = error
         except KeyboardInterrupt:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     if failures:
         tracebacks = [f"{docname}: {error}" for docname, error in sorted(failures.items())]
-        raise ExtensionError("\n".join([*tracebacks, f"cells failed in {', '.join(sorted(failures))}"]))
+        raise ExtensionError("\n".join([*tracebacks, f"execution failed of {', '.join(sorted(failures))}"]))
 
 
 def is_executed(env: BuildEnvironment, docname: str) -> bool:
@@ -108,6 +110,8 @@ def execute(env: BuildEnvironment, docname: str) -> float:
         )
         client.execute(env=variables)
     seconds = time.perf_counter() - start
+    if current_key(env, docname, page) != folder.name:
+        raise RuntimeError("what it depends on was changed while it was executed; build again")
     outcome = CacheBundleIn(page, str(path), data={"execution_seconds": seconds})
     get_cache(folder).cache_notebook_bundle(outcome, check_validity=False, overwrite=True)
     for old in sorted(folder.parent.iterdir(), key=lambda each: each.stat().st_mtime)[:-KEPT]:

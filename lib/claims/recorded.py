@@ -6,12 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lib.checks import whole
 from lib.claims.ledger import Paper
 from lib.claims.verify import ClaimFailed, Verdict, verify
 from lib.experiments.records import RECORDS, recorded
-from lib.experiments.registry import find
-from lib.seeds import book_seed
+from lib.experiments.registry import quick
 
 Check = Callable[[Sequence[Mapping[str, Any]]], Mapping[str, Any]]
 """Maps the metrics of the seeds to the keyword arguments of :func:`lib.claims.verify.verify`."""
@@ -29,31 +27,21 @@ def verify_recorded(
 ) -> Verdict:
     """Decide a claim by the record of an experiment, after the same check at the quick configuration.
 
-    ``check`` takes the metrics of the seeds, a list of dictionaries, and returns the keyword arguments of
-    :func:`lib.claims.verify.verify`.  It is called twice: with what the quick configuration gives for ``seeds``
-    (moved by ``BOOK_SEED``) on this machine, and with the record of ``variant``; the verdict is that of the record.  A chapter that
-    decides a claim in this way therefore runs the check at reduced size whenever it is tested.
+    ``check`` is called twice: with what the quick configuration gives for ``seeds`` on this machine, computed
+    once however many claims rest on it, and with the metrics on record of ``variant``, whose verdict is
+    returned.  A chapter that decides a claim so runs the check at reduced size whenever it is tested.
 
-    Raises :class:`lib.claims.verify.ClaimFailed` if either fails, saying which; :class:`lib.experiments.records.NoRecord` if
-    there is none; ``ValueError`` for seeds that are no whole numbers, an unknown experiment, and whatever
-    :func:`lib.claims.verify.verify` refuses.
-
-    Example:
-
-    >>> verify_recorded("boursier2022-fig-6", dict, "no-such-experiment")  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    ValueError: name is 'no-such-experiment', which is no experiment; ...
+    Raises :class:`lib.claims.verify.ClaimFailed` if either fails, saying which;
+    :class:`lib.experiments.records.NoRecord` if there is none; ``ValueError`` for seeds that are no whole
+    numbers, an unknown experiment, and whatever :func:`lib.claims.verify.verify` refuses.
     """
-    experiment = find(name)
-    if not callable(check):
-        raise ValueError(f"check is {check!r}, allowed: a function of the metrics")
-    if not isinstance(seeds, Sequence) or isinstance(seeds, str) or not seeds:
-        raise ValueError(f"seeds is {seeds!r}, allowed: a sequence of at least one seed")
     record = recorded(name, variant, folder)
-    here = experiment.run(experiment.quick, [book_seed(whole("seeds", seed)) for seed in seeds], "cpu")
-    for metrics, size in ((here, "at the reduced size"), (record.metrics, f"on the record ({variant})")):
-        try:
-            verdict = verify(claim_id, **check(metrics), ledger=ledger)
-        except ClaimFailed as failure:
-            raise ClaimFailed(f"{size}: {failure}") from None
-    return verdict
+    _decide("at the reduced size", claim_id, check(quick(name, seeds)), ledger)
+    return _decide(f"on the record ({variant})", claim_id, check(record.metrics), ledger)
+
+
+def _decide(size: str, claim_id: str, found: Mapping[str, Any], ledger: tuple[Paper, ...] | None) -> Verdict:
+    try:
+        return verify(claim_id, **found, ledger=ledger)
+    except ClaimFailed as failure:
+        raise ClaimFailed(f"{size}: {failure}") from None

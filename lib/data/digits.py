@@ -32,16 +32,26 @@ MIRRORS = (
 def mnist(split: str, *, fetch: bool = False) -> tuple[np.ndarray, np.ndarray]:
     """Return MNIST's images, bytes of shape (n, 28, 28), and their digits (n,); n is 60000 or 10000.
 
-    ``split`` is "train" or "test".  The files are looked for in the folder that the environment variable
+    ``split`` is "train" or "test", or "stand-in" for scikit-learn's digits enlarged to that shape, with which
+    code for MNIST is tried without its files.  The files are looked for in the folder that the environment variable
     ``LEARNING_DYNAMICS_MNIST`` names, else in the cache; only with ``fetch`` are missing ones downloaded
     there.  Raises ``FileNotFoundError`` for a missing file, ``ValueError`` for one with another SHA-256 and
     ``ConnectionError`` if no mirror has it, all with its name.
     """
-    stem = {"train": "train", "test": "t10k"}[choice("split", split, ("train", "test"))]
+    if choice("split", split, ("train", "test", "stand-in")) == "stand-in":
+        return _enlarged_digits()
+    stem = {"train": "train", "test": "t10k"}[split]
     images, digits = (_content(f"{stem}-{part}-ubyte.gz", fetch) for part in ("images-idx3", "labels-idx1"))
     # The headers of 16 and 8 bytes say what the hash has made sure of.
     pixels = np.frombuffer(images, np.uint8, offset=16)
     return pixels.reshape(-1, 28, 28), np.frombuffer(digits, np.uint8, offset=8)
+
+
+def _enlarged_digits() -> tuple[np.ndarray, np.ndarray]:
+    """Each pixel of scikit-learn's 1797 digits three by three, with an edge of two."""
+    levels, digits = load_digits(return_X_y=True)
+    images = (255 * levels.reshape(-1, 8, 8) / 16).astype(np.uint8).repeat(3, axis=1).repeat(3, axis=2)
+    return np.pad(images, ((0, 0), (2, 2), (2, 2))), digits
 
 
 def _content(name: str, fetch: bool) -> bytes:
@@ -88,8 +98,8 @@ def digits_pair(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the images of two digits, pixels in [0, 1]: inputs (n, pixels), labels +1 and -1 (n,).
 
-    ``images`` are scikit-learn's "digits", of 64 pixels, or those of MNIST's "train" or "test" split, of 784,
-    read as :func:`mnist` reads them.  ``per_class`` keeps the first so many of each digit, all by default.
+    ``images`` are scikit-learn's "digits", of 64 pixels, or those of MNIST's "train" or "test" split or their
+    "stand-in", of 784, read as :func:`mnist` reads them.  ``per_class`` keeps the first so many of each digit, all by default.
     ``centred`` subtracts the mean image of the pair, so that the two class sums are opposite if the classes
     are of one size.  Raises ``ValueError`` for anything but two different digits, and for more images than
     there are.
@@ -100,7 +110,7 @@ def digits_pair(
     """
     if len({whole("positive", positive), whole("negative", negative)} & set(range(10))) < 2:
         raise ValueError(f"positive is {positive}, negative {negative}; allowed: two different digits 0 to 9")
-    if choice("images", images, ("digits", "train", "test")) == "digits":
+    if choice("images", images, ("digits", "train", "test", "stand-in")) == "digits":
         (levels, digits), top = load_digits(return_X_y=True), 16.0
     else:
         (levels, digits), top = mnist(images), 255.0

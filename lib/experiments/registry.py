@@ -16,21 +16,49 @@ registers those of one paper when it is imported::
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import difflib
+import functools
+import hashlib
 import importlib
-import inspect
+import json
 import math
+import os
 import pkgutil
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from lib.checks import whole
+import joblib
 
+from lib.checks import whole
+from lib.seeds import book_seed
+
+ROOT = Path(__file__).resolve().parents[2]
 NAME = re.compile(r"[a-z0-9]+([-.][a-z0-9]+)*")
 PACKAGE = __name__.rpartition(".")[0]
-CARRIERS = ("registry", "__main__")  # modules of this package that define no experiment
+PAPERS = re.compile(r"[a-z]+\d{4}")  # how the names of the modules begin that hold experiments
+DEVICES = ("cpu", "cuda")
+
+
+def rounded(values: Any, digits: int = 4) -> Any:
+    """Return numbers, in dictionaries, lists and arrays, with so many significant digits: records stay small.
+
+    Arrays become lists; what is no float stays as it is.
+    """
+    if isinstance(values, Mapping):
+        return {name: rounded(value, digits) for name, value in values.items()}
+    if hasattr(values, "tolist"):
+        return rounded(values.tolist(), digits)
+    if isinstance(values, list | tuple):
+        return [rounded(value, digits) for value in values]
+    return float(f"{values:.{digits - 1}e}") if isinstance(values, float) else values
+
+
+def _itself(config: Any) -> Any:
+    return config
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,27 +66,14 @@ class Experiment:
     """A named experiment: its configurations, and the function that runs seeds of one of them.
 
     ``full`` (the paper's size), ``quick`` (reduced; for chapters and tests) and the further ``variants``
-    are instances of one frozen dataclass of plain values: numbers, words, ``None`` and tuples of these.
-    ``run(config, seeds, device)`` returns a dictionary of plain JSON values for each seed, in the order of
-    the seeds; it draws, plots and writes nothing else, and the metrics of a seed do not depend on the
-    other seeds.  ``seeds`` is how many seeds a full run has, ``chunk`` how many of them one call of
-    ``run`` takes (those that train all seeds in one batch profit from more).
+    are instances of one frozen dataclass of plain values: finite numbers, words, ``None``, tuples of these.
+    ``run(config, seeds, device)`` returns a dictionary of JSON values for each seed, in the order of the
+    seeds; it draws, plots and writes nothing, and the metrics of a seed do not depend on the other seeds.
+    ``fingerprint_of`` maps a configuration to one that takes about a second on the same paths of the code,
+    without files of the reader: its metrics tell when the code has changed.  ``seeds`` is how many seeds a
+    full run has, ``devices`` those that ``run`` can use.
 
-    Raises ``ValueError`` for a name that cannot be a file name, an empty title, and configurations
-    that are no frozen dataclasses of plain values or differ in type.
-
-    Example:
-
-    >>> @dataclasses.dataclass(frozen=True)
-    ... class Config:
-    ...     sides: int
-    >>> def roll(config, seeds, device):
-    ...     return [{"eyes": 1 + seed % config.sides} for seed in seeds]
-    >>> die = Experiment("die", "A die", Config(sides=20), Config(sides=6), roll)
-    >>> die.run(die.quick, [0, 7], "cpu")
-    [{'eyes': 1}, {'eyes': 2}]
-    >>> sorted(die.configurations)
-    ['full', 'quick']
+    Raises ``ValueError`` for a name that cannot be a file name, and for other configurations.
     """
 
     name: str
@@ -66,9 +81,10 @@ class Experiment:
     full: Any
     quick: Any
     run: Callable[[Any, Sequence[int], str], list[dict]]
+    fingerprint_of: Callable[[Any], Any] = _itself
     variants: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     seeds: int = 10
-    chunk: int = 1
+    devices: tuple[str, ...] = DEVICES
 
     def __post_init__(self) -> None:
         for name, value in (("name", self.name), *(("variants", variant) for variant in self.variants)):
@@ -76,21 +92,15 @@ class Experiment:
                 raise ValueError(
                     f"{name} is {value!r}, allowed: small letters and digits, with - or . between"
                 )
-        if taken := {"full", "quick", "all"} & set(self.variants):
-            raise ValueError(f"variants holds {min(taken)!r}, which has a meaning of its own")
-        if not (isinstance(self.title, str) and self.title.strip() and "\n" not in self.title):
-            raise ValueError(f"title is {self.title!r}, allowed: one line")
-        if not inspect.isfunction(self.run):
-            raise ValueError(f"run is {self.run!r}, allowed: a function of config, seeds and device")
         for variant, config in self.configurations.items():
-            argument = variant if variant in ("full", "quick") else f"variants[{variant!r}]"
-            _check_config(argument, config)
-            if type(config) is not type(self.full):
-                raise ValueError(
-                    f"{argument} is a {type(config).__name__}, full a {type(self.full).__name__}"
-                )
-        whole("seeds", self.seeds, 1)
-        whole("chunk", self.chunk, 1)
+            parameters = getattr(type(config), "__dataclass_params__", None)
+            if parameters is None or not parameters.frozen or type(config) is not type(self.full):
+                raise ValueError(f"{variant} is {config!r}, allowed: instances of one frozen dataclass")
+            for field in dataclasses.fields(config):
+                if not _is_plain(value := getattr(config, field.name)):
+                    raise ValueError(
+                        f"{variant}.{field.name} is {value!r}, allowed: finite numbers, words, None, tuples"
+                    )
 
     @property
     def configurations(self) -> dict[str, Any]:
@@ -106,23 +116,15 @@ class Experiment:
         return self.configurations[variant]
 
 
-def _check_config(name: str, config: Any) -> None:
-    """Raise ``ValueError`` unless ``config`` is a frozen dataclass whose fields JSON can hold."""
-    parameters = getattr(type(config), "__dataclass_params__", None)
-    if parameters is None or not parameters.frozen:
-        raise ValueError(f"{name} is {config!r}, allowed: an instance of a frozen dataclass")
-    for field in dataclasses.fields(config):
-        value = getattr(config, field.name)
-        if not _is_plain(value):
-            raise ValueError(
-                f"{name}.{field.name} is {value!r}, allowed: finite numbers, words, None, tuples of these"
-            )
-
-
 def _is_plain(value: Any) -> bool:
     if type(value) is tuple:
-        return all(_is_plain(entry) for entry in value)
+        return all(map(_is_plain, value))
     return type(value) in (bool, int, str, type(None)) or (type(value) is float and math.isfinite(value))
+
+
+def plain(config: Any) -> dict[str, Any]:
+    """Return a configuration as JSON reads it back."""
+    return json.loads(json.dumps(dataclasses.asdict(config)))
 
 
 REGISTRY: dict[str, Experiment] = {}
@@ -132,22 +134,8 @@ def register(experiment: Experiment) -> Experiment:
     """Put the experiment into the registry, and return it.
 
     The same name may be registered again from the same module (which happens when it is reloaded); from
-    another module it raises ``ValueError`` that names the experiment, and so does anything else than an
-    :class:`Experiment`.
-
-    Example:
-
-    >>> @dataclasses.dataclass(frozen=True)
-    ... class Config:
-    ...     sides: int = 6
-    >>> def roll(config, seeds, device):
-    ...     return [{"eyes": 1 + seed % config.sides} for seed in seeds]
-    >>> die = register(Experiment("die", "A die", Config(), Config(), roll))
-    >>> die is REGISTRY.pop("die")
-    True
+    another one it raises ``ValueError`` that names both.
     """
-    if not isinstance(experiment, Experiment):
-        raise ValueError(f"experiment is {experiment!r}, allowed: an Experiment")
     known = REGISTRY.get(experiment.name)
     if known is not None and known.run.__module__ != experiment.run.__module__:
         raise ValueError(
@@ -159,31 +147,17 @@ def register(experiment: Experiment) -> Experiment:
 
 
 def find(name: str) -> Experiment:
-    """Return the experiment of that name; an unknown one raises ``ValueError`` with the nearest names.
-
-    Example:
-
-    >>> find("boursier")  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    ValueError: name is 'boursier', which is no experiment; ...
-    """
-    if isinstance(name, str):
-        if name not in REGISTRY:
-            _import(module for module in _modules() if name.startswith(f"{module.partition('_')[0]}-"))
-        if name in REGISTRY:
-            return REGISTRY[name]
+    """Return the experiment of that name; an unknown one raises ``ValueError`` with the nearest names."""
+    if name not in REGISTRY:
+        _import(module for module in _modules() if str(name).startswith(f"{module.partition('_')[0]}-"))
+    if name in REGISTRY:
+        return REGISTRY[name]
     nearest = difflib.get_close_matches(str(name), load(), n=3, cutoff=0.0)
     raise ValueError(f"name is {name!r}, which is no experiment; nearest: {', '.join(nearest) or 'none'}")
 
 
 def load() -> dict[str, Experiment]:
-    """Import every module of this package that registers experiments; return the registry sorted by name.
-
-    Example:
-
-    >>> all(name == experiment.name for name, experiment in load().items())
-    True
-    """
+    """Import every module of this package that registers experiments; return the registry sorted by name."""
     _import(_modules())
     return dict(sorted(REGISTRY.items()))
 
@@ -191,9 +165,49 @@ def load() -> dict[str, Experiment]:
 def _modules() -> list[str]:
     """The modules of this package that register experiments; their names begin with the key of the paper."""
     found = pkgutil.iter_modules(importlib.import_module(PACKAGE).__path__)
-    return [module.name for module in found if module.name not in CARRIERS]
+    return [module.name for module in found if PAPERS.match(module.name)]
 
 
 def _import(modules: Iterable[str]) -> None:
     for module in modules:
         importlib.import_module(f"{PACKAGE}.{module}")
+
+
+def quick(name: str, seeds: Sequence[int] = (0, 1, 2)) -> list[dict]:
+    """Return the metrics of the quick configuration for each seed, computed once per process.
+
+    ``BOOK_SEED`` moves the seeds, :func:`lib.seeds.book_seed`.
+
+    Raises ``ValueError`` for an unknown experiment and for seeds that are not one or more whole numbers.
+    """
+    experiment = find(name)
+    if isinstance(seeds, str) or not isinstance(seeds, Sequence) or not seeds:
+        raise ValueError(f"seeds is {seeds!r}, allowed: a sequence of at least one seed")
+    chosen = [book_seed(whole("seeds", seed)) for seed in seeds]
+    return copy.deepcopy(computed(experiment.run, experiment.quick, chosen))
+
+
+_COMPUTED: dict[tuple[Callable, Any], dict[int, dict]] = {}
+
+
+def computed(run: Callable, config: Any, seeds: Sequence[int]) -> list[dict]:
+    """Return what ``run`` gives on the CPU for each seed, which is kept, so not to be changed."""
+    known = _COMPUTED.setdefault((run, config), {})
+    if missing := tuple(seed for seed in seeds if seed not in known):
+        known.update(zip(missing, _runner()(run, config, missing), strict=True))
+    return [known[seed] for seed in seeds]
+
+
+def _run(run: Callable, config: Any, seeds: tuple[int, ...]) -> list[dict]:
+    return run(config, seeds, "cpu")
+
+
+@functools.cache
+def _runner() -> Callable:
+    """What runs seeds: once for all pages where the variable names a folder, as in a build of the book."""
+    folder = os.environ.get("LEARNING_DYNAMICS_COMPUTED")
+    if not folder:
+        return _run
+    files = [ROOT / "constraints.txt", *sorted((ROOT / "lib").rglob("*.py"))]
+    code = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
+    return joblib.Memory(Path(folder, code), verbose=0).cache(_run)

@@ -1,92 +1,69 @@
-"""Gradient flow inside a neural agreement regime, where a network reduces to its two mean neurons."""
+"""The end of a neural agreement regime, in which a network is decided by its two mean neurons."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.optimize import brentq
 
-from lib.checks import number
-from lib.flow.crossings import Crossing
-from lib.flow.loss_time import LossTimeFlow, checked_data, steepness
-from lib.flow.rescaled import RescaledFlow
-from lib.geometry.patterns import agreement
+from lib.flow.gradient import gradient_flow
 from lib.models.two_layer import TwoLayer
+from lib.training.losses import LOGISTIC
 
-LEFT = "a neuron reached a kink: the agreement regime ends"
+_LOOKS = 4  # in a step of the integrator
+_BEFORE = -30.0  # logarithm of a time at which nothing has moved yet, relative to the first step
 
 
-def agreement_flow(
-    network: TwoLayer,
-    inputs: ArrayLike,
-    labels: ArrayLike,
-    *,
-    times: ArrayLike,
-    rtol: float = 1e-7,
-    atol: float = 1e-9,
-) -> RescaledFlow:
-    """Integrate the flow from a network in a neural agreement regime, as a flow of its two mean neurons.
+def agreement_end(
+    network: TwoLayer, inputs: ArrayLike, labels: ArrayLike, *, log_until: float, rtol: float = 1e-9
+) -> tuple[float, TwoLayer]:
+    """Return when the flow of the first layer leaves a neural agreement regime, and the network there.
 
-    In the regime all neurons of one output sign move with one velocity, so their offsets from their mean stay
-    constant and only 2d numbers are integrated, without any smoothing.  ``network.a`` must hold +v and -v.
-    The flow stops where a neuron reaches a kink, since the regime ends there.  Other arguments as in
-    :func:`lib.flow.rescaled.rescaled_flow`.  Raises ``ValueError`` for a network outside every agreement
-    regime, naming the neuron type and the input, and for other bad arguments.
-    [sarussi2021, Definition 6.2 and App. F]
+    In the regime all neurons of one output sign call every input alike and move with one velocity: their
+    offsets from their mean stay, and the two means, times the roots of their numbers of neurons, follow the
+    flow of a network of two neurons.  It is followed on the mean logistic loss up to the time of natural
+    logarithm ``log_until``, and left where the first neuron reaches a kink.  ``network`` has weights (m, d)
+    and output weights +v and -v, both present; ``inputs`` are (n, d), ``labels`` (n,) +1 and -1.  The time is
+    ``log(1 + t)``, infinite if the regime lasts, with the network at ``log_until`` then.  Raises
+    ``ValueError`` for a network outside every agreement regime.  [sarussi2021, Definition 6.2 and App. F]
 
-    Example: until ``log(1 + t)`` is a million, along the direction of largest margin.
+    Example: the second neuron comes to call the second input positive.
 
-    >>> network = TwoLayer([[0.9, 0.2], [-0.9, 0.1]], [1.0, -1.0], slope=0.5)
-    >>> flow = agreement_flow(network, [[1.0, 0.3], [1.0, -0.3]], [1, 1], times=[0, 8e5])
-    >>> flow.log_time[-1].round(-4), (flow.w[-1, 0] / np.linalg.norm(flow.w[-1, 0])).round(5)
-    (np.float64(1000000.0), array([1., 0.]))
+    >>> network = TwoLayer([[0.2, 0.09], [-1.0, 0.3]], [1.0, -1.0], slope=0.1)
+    >>> inputs = [[1.0, 0.0], [-0.5, 1.0], [-1.0, 0.0]]
+    >>> log_time, last = agreement_end(network, inputs, [1, 1, -1], log_until=10.0)
+    >>> round(log_time, 3), abs(last.preactivations(inputs)).min().round(6)
+    (1.619, np.float64(0.0))
     """
-    inputs, labels, times = checked_data(network, inputs, labels, times)
-    rtol, atol = number("rtol", rtol, 1e-13, 1, "[)"), number("atol", atol, 0)
-    sides = network.a > 0, network.a < 0
-    v, d = np.abs(network.a).max(), inputs.shape[1]
-    if not (np.abs(network.a) == v).all() or not all(side.any() for side in sides):
-        raise ValueError(f"network.a is {network.a}, allowed: +v and -v, both present")
-    signs = [
-        _require_agreement(network.w[side], inputs, name) for side, name in zip(sides, "wu", strict=True)
-    ]
-    # In means times the roots of their numbers of neurons the flow is a gradient flow.
-    roots = np.sqrt([side.sum() for side in sides])
-    gradients = np.hstack(
-        [
-            (root * v * y * np.where(sign > 0, 1.0, network.slope))[:, None] * inputs
-            for root, y, sign in zip(roots, (labels, -labels), signs, strict=True)
-        ]
-    )
-    means = np.array([network.w[side].mean(axis=0) for side in sides])
-    own = np.where(sides[0], 0, 1)
-    offsets = network.w - means[own]
-    nearest = [
-        (sign * (offsets[side] @ inputs.T)).min(axis=0) for side, sign in zip(sides, signs, strict=True)
-    ]
-
-    def room(state: np.ndarray) -> float:
-        heights = (state[:-1].reshape(2, d) / roots[:, None]) @ inputs.T
-        return float(
-            min(
-                (sign * height + near).min()
-                for sign, height, near in zip(signs, heights, nearest, strict=True)
-            )
-        )
-
-    path = LossTimeFlow(lambda theta: (gradients @ theta, gradients), steepness(network, inputs)).solve(
-        (roots[:, None] * means).ravel(), times, "Radau", Crossing(room, -1), LEFT, rtol=rtol, atol=atol
-    )
-    w = offsets + (path.theta.reshape(-1, 2, d) / roots[:, None])[:, own]
-    return RescaledFlow.along(path, w, network, inputs, labels)
-
-
-def _require_agreement(neurons: np.ndarray, inputs: np.ndarray, name: str) -> np.ndarray:
-    signs, margin = agreement(neurons, inputs)
-    if margin <= 0:
-        responses = signs * (neurons @ inputs.T)
-        neuron, example = np.unravel_index(np.argmin(responses), responses.shape)
+    x = np.asarray(inputs, dtype=float)
+    own = np.where(network.a > 0, 0, 1)
+    means = np.array([network.w[own == side].mean(axis=0) for side in (0, 1)])
+    roots = np.sqrt(np.bincount(own))
+    offsets, calls = network.w - means[own], np.sign(means @ x.T)[own]
+    if (wrong := np.argwhere(calls * network.preactivations(x).T <= 0)).size:
+        neuron, datum = wrong[0]
         raise ValueError(
-            f"the network is in no agreement regime: {name} neuron {neuron} calls input {example} otherwise "
-            f"than other {name} neurons do"
+            f"network is in no agreement regime: neuron {neuron} calls input {datum} otherwise than the mean "
+            "of its type does"
         )
-    return signs
+    pair = TwoLayer(roots[:, None] * means, roots * np.abs(network.a).max() * [1, -1], network.slope)
+    run = gradient_flow(pair, x, labels, LOGISTIC, log_until=log_until, train="first", rtol=rtol)
+
+    def neurons(log_time: float) -> np.ndarray:
+        pair = run.at(log_times=log_time)
+        return offsets + (np.exp(pair.log_norms[0] - np.log(roots))[:, None] * pair.directions[0])[own]
+
+    # A neuron that slides along its kink has left too, on whichever side of it rounding puts it.
+    hair = 1e-9 * np.abs(network.w).max() * np.abs(x).max()
+
+    def room(log_time: float) -> float:
+        return float((calls * (neurons(log_time) @ x.T)).min()) - hair
+
+    before = run.log_times[1] + _BEFORE
+    for step in run.log_times[1:]:
+        for look in np.linspace(before, step, _LOOKS + 1)[1:]:
+            if room(look) < 0:
+                end = brentq(room, before, look, xtol=1e-12) if room(before) > 0 else before
+                return float(np.logaddexp(0, end)), network.with_weights(neurons(end), network.a)
+            before = look
+    return np.inf, network.with_weights(neurons(run.log_times[-1]), network.a)

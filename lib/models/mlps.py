@@ -75,7 +75,7 @@ def gradient_function(network: torch.nn.Module) -> Callable[[torch.Tensor, Value
     >>> slopes[-1].flatten()
     tensor([1., 1.], dtype=torch.float64)
     """
-    parameters = [value for value in network.parameters() if value.requires_grad]
+    parameters: list[torch.Tensor] = [value for value in network.parameters() if value.requires_grad]
     if isinstance(network, MlpBatch) and len(parameters) == 2 * len(network.weights):
         return partial(_by_hand, list(network.weights), list(network.biases))
     return lambda inputs, value: _differentiate(value, network(inputs), parameters)

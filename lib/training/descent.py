@@ -5,7 +5,7 @@ Leading axes of the weights (seeds, say) are networks that do not see each other
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -68,7 +68,7 @@ def run_steps(
     step: Callable[[Any, int], Any],
     steps: int,
     record: Callable[[Any], Any],
-    record_at: ArrayLike | None,
+    record_at: Iterable[int] | None,
     state: Callable[[], Any] = lambda: None,
     shown: Callable[[Any], Any] = lambda network: network,
 ) -> Run:
@@ -113,7 +113,7 @@ def gradient_descent(
     train_a: bool = True,
     samples: ArrayLike | None = None,
     record: Callable[[TwoLayer], Any] = lambda network: None,
-    record_at: ArrayLike | None = None,
+    record_at: Iterable[int] | None = None,
 ) -> Run:
     """Run ``steps`` steps ``theta <- theta - step * gradient`` from ``network``.
 
@@ -170,7 +170,7 @@ def spherical_descent(
     reduction: str = "mean",
     slope: float = 0.0,
     record: Callable[[Start], Any] = lambda network: None,
-    record_at: ArrayLike | None = None,
+    record_at: Iterable[int] | None = None,
 ) -> Run:
     """Run ``steps`` steps for the directions and log-norms of balanced networks, at any scale.
 

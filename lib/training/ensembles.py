@@ -20,20 +20,21 @@ Optimiser = Callable[[Iterable[torch.nn.Parameter]], torch.optim.Optimizer]
 
 @dataclass
 class _Order:
-    """Parts of n examples in an order that each seed draws anew, with its own generator, for each pass."""
+    """Parts of n examples, ``size`` at a time, in an order that each seed draws anew for each pass."""
 
     n: int
+    size: int
     generators: list[torch.Generator]
     left: torch.Tensor = field(init=False)
 
     def __post_init__(self) -> None:
         self.left = torch.empty(len(self.generators), 0, dtype=torch.long)
 
-    def draw(self, size: int) -> torch.Tensor:
+    def draw(self) -> torch.Tensor:
         """Return the indices of the next part, shape (seeds, at most ``size``)."""
         if not self.left.shape[-1]:
             self.left = torch.stack([torch.randperm(self.n, generator=each) for each in self.generators])
-        part, self.left = self.left[:, :size], self.left[:, size:]
+        part, self.left = self.left[:, : self.size], self.left[:, self.size :]
         return part
 
 
@@ -106,7 +107,7 @@ def train(
         nonlocal values
         some, signs = inputs, labels
         if order is not None:
-            index = order.draw(batch_size).to(inputs.device)
+            index = order.draw().to(inputs.device)
             some = inputs.expand(seeds, -1, -1).take_along_dim(index.unsqueeze(-1), dim=1)
             signs = labels.expand(seeds, -1).take_along_dim(index, dim=-1)
         values, slopes = differentiate(some, lambda logits: objective(logits, signs))
@@ -160,24 +161,26 @@ def _checked_data(
 ) -> tuple[torch.Tensor, int]:
     """Return the labels in the number type of the inputs, and how many seeds there are."""
     if not isinstance(inputs, torch.Tensor) or inputs.ndim not in (2, 3) or inputs.dtype != like.dtype:
-        got = (tuple(inputs.shape), inputs.dtype) if isinstance(inputs, torch.Tensor) else inputs
-        raise ValueError(f"inputs is {got}, allowed: a tensor (n, d) or (seeds, n, d) of {like.dtype}")
+        raise ValueError(f"inputs is {_told(inputs)}, allowed: a {like.dtype} tensor (n, d) or (seeds, n, d)")
     shape, n = tuple(network(inputs[..., :1, :]).shape), inputs.shape[-2]
     if len(shape) != 2 or shape[1] != 1 or inputs.shape[:-2] not in ((), shape[:1]):
         raise ValueError(
             f"start returns shape {shape} for one of inputs {tuple(inputs.shape)}, allowed: (seeds, 1)"
         )
     if not isinstance(labels, torch.Tensor) or tuple(labels.shape) not in ((n,), (shape[0], n)):
-        got = tuple(labels.shape) if isinstance(labels, torch.Tensor) else labels
-        raise ValueError(f"labels is {got}, allowed: a tensor of shape {(n,)} or {(shape[0], n)}")
+        raise ValueError(f"labels is {_told(labels)}, allowed: a tensor of shape {(n,)} or {(shape[0], n)}")
     if (other := labels[labels.abs() != 1]).numel():
         raise ValueError(f"labels holds {other[0].item()}, allowed: +1 and -1")
     signs = labels.to(inputs)
     value = objective(inputs.new_zeros(shape[0], n), signs)
     if not isinstance(value, torch.Tensor) or value.shape != shape[:1]:
-        got = tuple(value.shape) if isinstance(value, torch.Tensor) else value
-        raise ValueError(f"objective returns {got}, allowed: a tensor of shape {shape[:1]}")
+        raise ValueError(f"objective returns {_told(value)}, allowed: a tensor of shape {shape[:1]}")
     return signs, shape[0]
+
+
+def _told(value: Any) -> str:
+    """Say what is there in place of a tensor that was wanted."""
+    return f"a {value.dtype} tensor {tuple(value.shape)}" if isinstance(value, torch.Tensor) else repr(value)
 
 
 def _checked_order(
@@ -191,11 +194,11 @@ def _checked_order(
         if generators is not None:
             raise ValueError("batch_size is None with generators given, allowed: a whole number from 1 on")
         return None
-    whole("batch_size", batch_size, 1)
     old = before.state["order"] if before else None
-    order = deepcopy(old) if generators is None else _Order(sizes[1], deepcopy([*generators]))
+    order = deepcopy(old) if generators is None else _Order(sizes[1], 1, deepcopy([*generators]))
     if order is None or (len(order.generators), order.n) != sizes:
         raise ValueError(
             f"generators is {generators!r}, allowed: a torch.Generator for each of {sizes[0]} seeds"
         )
+    order.size = whole("batch_size", batch_size, 1)
     return order

@@ -95,10 +95,10 @@ def test_every_compared_cell_is_recorded_and_no_record_is_left_over(path):
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=name)
 def test_every_draw_of_a_chapter_is_moved_by_the_books_seed(path):
-    """All randomness comes from `lib.seeds`; generators of torch and experiments get a `book_seed`."""
+    """All randomness comes from `lib.seeds`; generators of torch are made of `book_seed`."""
     for cell in code_cells(path):
         assert not re.search(r"default_rng|manual_seed|RandomState|np\.random\.", cell.source), cell.source
-        for call in calls(cell.source, "seed_generators", "quick"):
+        for call in calls(cell.source, "seed_generators"):
             assert calls(ast.unparse(call), "book_seed"), cell.source
         for call in ast.walk(ast.parse(cell.source)):
             if isinstance(call, ast.Call) and getattr(call.func, "attr", None) == "run":

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lib.claims.ledger import read_ledger
-from lib.claims.verify import Variant, compare, verify
+from lib.claims.verify import Variant, verify
 from tests.book import test_book
 
 FINITE = st.floats(-1e6, 1e6)

@@ -244,4 +244,13 @@ def test_all_pages_run_and_every_failure_is_shown(tiny):
     (tiny.root / "one.md").write_text(broken)
     executed, shown, done = tiny("--keep-going")
     assert (executed, shown) == (["two"], []) and done.returncode
-    assert "ZeroDivisionError" in done.stderr and "cells failed in one" in done.stderr
+    assert "ZeroDivisionError" in done.stderr and "execution failed of one" in done.stderr
+
+
+def test_an_outcome_is_not_kept_if_what_it_depends_on_changed_meanwhile(tiny):
+    touches = "from pathlib import Path\n\nPath('lib/one.py').write_text('VALUE = 3')\nprint"
+    (tiny.root / "one.md").write_text(PAGE.replace("print", touches).replace("NAME", "one"))
+    executed, _, done = tiny()
+    assert executed == ["two"] and done.returncode and "changed while it was executed" in done.stderr
+    executed, shown, done = tiny()
+    assert (executed, shown, done.returncode) == (["one"], ["3", "1"], 0)

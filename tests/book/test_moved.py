@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.moved import moved, values
 
 from lib.claims.verify import Variant, verify
+from tests.moved import moved, values
 
 CLAIM = "combes2018-tab-1"
 

@@ -6,10 +6,11 @@ import pytest
 
 from lib.claims.recorded import verify_recorded
 from lib.claims.verify import ClaimFailed, Variant
-from lib.experiments.records import NoRecord, write_record
+from lib.experiments import registry
+from lib.experiments.records import NoRecord
 from tests.book import test_book
 from tests.claims.test_claims import TOY
-from tests.experiments.test_records import filled
+from tests.experiments.test_records import filled, write
 
 NOTEBOOKS = [
     path
@@ -33,7 +34,8 @@ def counting(tmp_path, monkeypatch):
     """A folder with a record of the squares of 0, 1 and 2; the quick squares are a tenth of them."""
     monkeypatch.setenv("COUNTING", str(tmp_path))
     monkeypatch.delenv("BOOK_SEED", raising=False)
-    write_record(filled((0, 1, 2)), tmp_path / "records")
+    monkeypatch.setattr(registry, "_COMPUTED", {})
+    write(filled((0, 1, 2)), tmp_path / "records")
     return tmp_path
 
 
@@ -45,6 +47,12 @@ def test_the_verdict_is_that_of_the_record_and_the_reduced_size_has_been_run(cou
     verdict = decide(counting, at_most(4))
     assert (verdict.verdict, verdict.comparison.measured) == ("verified", 4)
     assert sorted(path.name[0] for path in counting.glob("*.call")) == ["0", "1", "2"]
+
+
+def test_the_quick_experiment_runs_once_however_many_claims_rest_on_it(counting):
+    for bound in (4, 5, 6):
+        decide(counting, at_most(bound))
+    assert len([*counting.glob("*.call")]) == 3
 
 
 def test_a_check_that_fails_at_either_size_fails(counting):
@@ -69,8 +77,6 @@ def test_what_is_missing_or_wrong_is_named(counting):
     for seeds in ([], [0.5], None, "012"):
         with pytest.raises(ValueError, match="seeds"):
             decide(counting, at_most(4), seeds=seeds)
-    with pytest.raises(ValueError, match="check is 3"):
-        decide(counting, 3)
 
 
 def names_in(node):

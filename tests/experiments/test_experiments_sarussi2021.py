@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from lib.experiments import sarussi2021, sarussi2021_gaussians
+from lib.experiments import sarussi2021
 from lib.experiments.registry import find
 from lib.geometry.patterns import agreement, perfect_agreement_margin
 from lib.models.two_layer import Start
@@ -124,13 +124,13 @@ class TestGaussianClasses:
     def test_a_seed_does_not_depend_on_the_others(self, name):
         """Though all are trained in one batch."""
         config = dataclasses.replace(find(name).quick, epochs=4, horizon=1.0)
-        alone = sarussi2021_gaussians.run_gaussian_classes(config, [1])
-        assert alone == sarussi2021_gaussians.run_gaussian_classes(config, [0, 1])[1:]
+        alone = sarussi2021.run_gaussian_classes(config, [1])
+        assert alone == sarussi2021.run_gaussian_classes(config, [0, 1])[1:]
 
     def test_the_outlier_is_added_to_the_same_classes(self):
         config = find("sarussi2021-figure-9").full
-        x, y = sarussi2021_gaussians._draw(config, 3)
-        alone = sarussi2021_gaussians._draw(dataclasses.replace(config, outlier=None), 3)
+        x, y = sarussi2021._draw(config, 3)
+        alone = sarussi2021._draw(dataclasses.replace(config, outlier=None), 3)
         assert np.array_equal(x[:-1], alone[0]) and np.array_equal(y[:-1], alone[1])
         assert np.linalg.norm(x[-1]) == pytest.approx(4, rel=1e-15)
         assert y[-1] == 1 and x[-1, 0] < 0 < x[-1, 1]
@@ -142,7 +142,7 @@ class TestGaussianClasses:
         seen = set()
         for _ in range(200):
             network = Start.two_sided(2, 2, 0.0, rng=rng).network(0.5)
-            look = sarussi2021_gaussians._look(network, x, y)
+            look = sarussi2021._look_at_regimes(network, x, y)
             w, u = np.split(network.w, 2)
             for neurons, name in ((w, "w"), (u, "u")):
                 assert (look[f"disagreements_{name}"] == 0) == (agreement(neurons, x)[1] > 0)
@@ -154,12 +154,12 @@ class TestGaussianClasses:
     def test_where_clustered_networks_end_is_known_in_three_cases(self):
         """Symmetric classes; three points whose w neurons stay on the normal of the second; no program."""
         x = np.array([[1.0, 0.2], [-1.0, -0.2]])
-        assert sarussi2021_gaussians._limit(x, np.array([1.0, -1.0]), 0.5)["limit"] == "perfect"
-        found = sarussi2021_gaussians._limit(*three_points(150.0), 0.1)
+        assert sarussi2021._limit(x, np.array([1.0, -1.0]), 0.5)["limit"] == "perfect"
+        found = sarussi2021._limit(*three_points(150.0), 0.1)
         assert found["certificate"] <= 0 and found["limit"] == "kink"
         x = np.array([[1.0, 0.0], [-1.0, 0.0], [2.0, 1.0]])
         nothing = {"certificate": None, "limit": None}
-        assert sarussi2021_gaussians._limit(x, np.array([1.0, 1.0, -1.0]), 0.5) == nothing
+        assert sarussi2021._limit(x, np.array([1.0, 1.0, -1.0]), 0.5) == nothing
 
     def test_a_small_start_enters_the_perfect_regime_in_high_dimension(self):
         """As Figure 8 shows it; program (8) certifies that it stays, and the flow does."""

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from lib.experiments import min2024
-from lib.experiments.min2024_two_phases import TwoPhases, _changes, run_two_phases
+from lib.experiments.min2024 import TwoPhases, _changes, run_two_phases
 from lib.experiments.registry import find
 
 QUICK = find("min2024-figure-12").quick

@@ -1,333 +1,352 @@
-"""Digests of code, sealed files and records: nothing is lost, overwritten, or taken for what it is not."""
+"""Records: what they keep, when they are stale, and that nothing is lost or taken for what it is not."""
 
 import dataclasses
 import json
 import os
-import platform
 import random
 import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lib.experiments.digests import ROOT, code_digests, dependencies, digest_of_source
-from lib.experiments.record import Record, changes, planned
+from lib.experiments import combes2018, min2024, pezeshki2021_coloured, registry, sarussi2021
 from lib.experiments.records import (
     RECORDS,
+    ROOT,
     NoRecord,
-    latest,
+    Record,
+    command,
+    differences,
+    fingerprint,
+    gather,
+    journal_of,
     read_record,
-    read_records,
     recorded,
-    write_record,
+    run_seed,
+    save,
+    seeds_in,
 )
-from lib.experiments.sealed import seal, unseal
-from tests.counting import COUNT, Counting
+from lib.experiments.registry import Experiment, find, load, plain, quick, register, rounded
+from tests import counting
+from tests.counting import COUNT, Counting, calls
 
-RUN = {
-    "command": "python -m lib.experiments run counting",
-    "started": "2026-01-01T00:00:00+00:00",
-    "finished": "2026-01-01T00:00:05+00:00",
-    "device": "cpu",
-    "wall_time_s": 5.0,
-    "compute_s": 9.0,
-    "peak_memory_mib": 80.0,
-    "hardware": [{"cores": 2}],
-    "versions": [{"python": "3.13.0"}],
-}
+COMMITTED = sorted(RECORDS.glob("*/*.json"))
+RUN = {"command": "python -m lib.experiments run counting", "device": "cpu"}
 
 
-def filled(seeds, plan=None, offset=0, finished=RUN["finished"]):
+@pytest.fixture(autouse=True)
+def afresh(tmp_path, monkeypatch):
+    """Nothing is known of earlier tests, and there are no files of the reader."""
+    monkeypatch.setattr(registry, "_COMPUTED", {})
+    monkeypatch.setenv("COUNTING", str(tmp_path))
+    monkeypatch.setenv("LEARNING_DYNAMICS_MNIST", str(tmp_path))
+    monkeypatch.delenv("LEARNING_DYNAMICS_CATS_DOGS", raising=False)
+
+
+def filled(seeds, variant="full", offset=0):
     """A record whose metrics tell the seed."""
-    metrics = tuple({"square": seed**2 + offset, "curve": [seed, 0.1]} for seed in seeds)
-    run = {**RUN, "seeds": list(seeds), "finished": finished}
-    plan = plan or planned(COUNT)
-    return dataclasses.replace(plan, seeds=tuple(seeds), metrics=metrics, runs=(run,))
+    run = RUN | {"seeds": list(seeds), "finished": "2026-01-01T00:00:05+00:00", "wall_time_s": 5.0}
+    run |= {"compute_s": 9.0, "peak_memory_mib": 80.0, "hardware": [{"cores": 2}], "versions": []}
+    return Record(
+        name="counting",
+        title="Counts its calls",
+        variant=variant,
+        config=plain(COUNT.config(variant)),
+        seeds=tuple(seeds),
+        metrics=tuple({"square": seed**2 + offset, "curve": [seed, 0.1]} for seed in seeds),
+        runs=(run,),
+        failures=(),
+        fingerprint=fingerprint(COUNT, variant),
+    )
 
 
-# Digests
+def write(record, folder):
+    """The record as it is read back from a file."""
+    path = folder / record.name / f"{record.variant}.json"
+    content = {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
+    save(path, {name: value for name, value in content.items() if name != "path"})
+    return read_record(path)
+
+
+def finish(folder, *seeds, variant="full"):
+    """Run seeds of the counting experiment into the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    return [run_seed(COUNT, variant, seed, "cpu", RUN, folder) for seed in seeds]
+
+
+# The records of the book
+
+
+@pytest.mark.parametrize("path", COMMITTED, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_a_record_of_the_book_is_good_without_any_files_of_the_reader(path):
+    record = read_record(path)
+    assert record.stale() == ()
+    assert (record.name, record.variant) == (path.parent.name, path.stem)
+    assert sorted(seed for run in record.runs for seed in run["seeds"]) == list(record.seeds)
+    assert path.stat().st_size < 200_000
+
+
+def test_all_twenty_are_there():
+    assert len(COMMITTED) == 20
 
 
 @pytest.mark.parametrize(
-    "same",
+    ("name", "variant", "module", "attribute", "changed"),
     [
-        "def f(x):\n    return x + 1\n",
-        '"""A module."""\n\n\ndef f(x):  # adds\n    """Add one."""\n    # one\n    return x + 1\n',
-        'def f(x):\r\n    """Füge eins hinzu,\r\n    mit # und "."""\r\n    return x + 1',
-        'def f(x):\n    "é"  # é\n    return x + 1',
+        ("combes2018-table-2", "test-split", combes2018, "BRIGHT", 120),
+        ("min2024-figure-5", "test-split", min2024, "SIGNS", ("negative", "positive")),
+        ("pezeshki2021-table-1", "test-split", pezeshki2021_coloured, "LABEL_NOISE", 0.24),
+        ("sarussi2021-slopes", "test-split-0.3", sarussi2021, "sharp_factor", lambda slope, k: 1.9),
     ],
 )
-def test_comments_and_docstrings_do_not_count(same):
-    assert digest_of_source(same) == digest_of_source("def f(x):\n    return x + 1")
+def test_a_number_changed_in_the_code_makes_a_record_stale(
+    monkeypatch, name, variant, module, attribute, changed
+):
+    monkeypatch.setattr(module, attribute, changed)
+    [first, *_] = recorded(name, variant).stale()
+    assert first.startswith("fingerprint: metrics.") and " was " in first
+    assert "; stale" in recorded(name, variant).headline()
+
+
+@pytest.mark.parametrize("name", ["min2024-figure-5", "min2024-figure-12"])
+def test_the_tolerance_is_what_rounding_in_single_precision_needs(name):
+    """These draw in double precision whatever the networks have: only the arithmetic differs."""
+    experiment = find(name)
+    config = experiment.fingerprint_of(experiment.config("test-split"))
+    exact = dataclasses.replace(config, precision="float64")
+    [single], [double] = (experiment.run(one, (0,), "cpu") for one in (config, exact))
+    assert single != double and not [*differences(rounded(single), rounded(double))]
+
+
+@given(st.floats(1e-30, 1e30), st.integers(-3, 3), st.sampled_from([1, -1]))
+def test_floats_may_differ_by_a_unit_of_the_fourth_digit(value, steps, sign):
+    digits, exponent = f"{value:.3e}".split("e")
+    one, other = (float(f"{int(digits.replace('.', '')) + k}e{int(exponent) - 3}") for k in (0, steps))
+    told = [*differences({"x": [sign * one]}, {"x": [sign * other]})]
+    if max(one, other) < float(f"1e{int(exponent) + 1}") and min(one, other) >= float(f"1e{exponent}"):
+        assert told == ([] if abs(steps) <= 1 else [f"x[0] was {sign * one}, is {sign * other}"])
 
 
 @pytest.mark.parametrize(
-    "other",
+    ("before", "after", "told"),
     [
-        "def f(x):\n    return x + 2",
-        "def f(x):\n    return '# x + 1'",
-        "def f(x):\n    x = '''text'''\n    return x + 1",
-        "def f(y):\n    return x + 1",
-        "def f(x):\n    pass\nvalue = x + 1",
+        ({"a": {"b": 1}}, {"a": {"b": 2}}, "a.b was 1, is 2"),
+        ({"a": 1}, {"a": 1, "b": None}, "b was not there, is None"),
+        ({"a": [1.0]}, {"a": [1.0, 1.0]}, "a was [1.0], is [1.0, 1.0]"),
+        ({"a": 0.0}, {"a": 1e-30}, "a was 0.0, is 1e-30"),
+        ({"a": None}, {"a": 1.0}, "a was None, is 1.0"),
+        ({"a": 1.0}, {"a": -1.0}, "a was 1.0, is -1.0"),
     ],
 )
-def test_code_and_other_text_do_count(other):
-    assert digest_of_source(other) != digest_of_source("def f(x):\n    return x + 1")
+def test_what_differs_is_named_with_its_place(before, after, told):
+    assert [*differences(before, after)] == [told]
+    assert not [*differences(before, before)]
 
 
-def package(folder):
-    """A package: main imports near, near imports far in a function, aside is imported on the way only."""
-    files = {
-        "__init__": "from copied.aside import x",
-        "main": "import numpy\nfrom copied import near\nfrom copied.near import g\n",
-        "near": "def g():\n    from . import far\n    return far.h()\n",
-        "far": "def h():\n    return 1\n",
-        "aside": "x = 1\n",
-    }
-    (folder / "copied").mkdir()
-    for name, text in files.items():
-        (folder / "copied" / f"{name}.py").write_text(text)
-    return folder / "copied"
+# Staleness, and what a record shows
 
 
-def test_dependencies_are_found_without_running_them(tmp_path):
-    package(tmp_path)
-    assert set(dependencies("copied.main", [tmp_path])) == {"copied.main", "copied.near", "copied.far"}
-
-
-@pytest.mark.parametrize(
-    "text", ["from copied import x", "from copied import *", "import copied", "from . import x"]
-)
-def test_what_a_package_hands_on_counts_where_it_is_used(tmp_path, text):
-    files = package(tmp_path)
-    (files / "main.py").write_text(text)
-    assert set(dependencies("copied.main", [tmp_path])) == {"copied.main", "copied", "copied.aside"}
-
-
-@pytest.mark.parametrize("module", ["main", "near", "far"])
-def test_a_change_far_away_is_noticed_and_an_unrelated_one_is_not(tmp_path, module):
-    files = package(tmp_path)
-    before = code_digests("copied.main", [tmp_path])
-    (files / "aside.py").write_text("x = 2\n")
-    (files / f"{module}.py").write_text((files / f"{module}.py").read_text() + "# a comment\n")
-    assert code_digests("copied.main", [tmp_path]) == before
-    (files / f"{module}.py").write_text((files / f"{module}.py").read_text() + "y = 3\n")
-    after = code_digests("copied.main", [tmp_path])
-    assert {name for name in before if before[name] != after[name]} == {f"copied.{module}"}
-
-
-def test_all_that_python_loads_is_among_the_dependencies():
-    module = "lib.claims.verify"
-    script = f"import sys, {module}; print(*(name for name in sys.modules if name.startswith('lib.')))"
-    loaded = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert {module, "lib.claims.ledger"} <= set(loaded.stdout.split()) <= set(dependencies(module))
-
-
-# Sealed files
-
-
-def test_a_sealed_file_is_never_overwritten(tmp_path):
-    path = seal(tmp_path / "one.json", {"a": 1})
-    with pytest.raises(FileExistsError):
-        seal(path, {"a": 2})
-    assert unseal(path) == {"a": 1}
-    assert [file.name for file in tmp_path.iterdir()] == ["one.json"]
-
-
-@given(place=st.integers(0, 10**6), how=st.sampled_from(["cut", "flip"]))
-def test_every_damage_is_noticed_and_the_file_named(tmp_path_factory, place, how):
-    path = tmp_path_factory.mktemp("sealed") / "one.json"
-    text = bytearray(seal(path, {"loss": [0.25, 1 / 3], "name": "é"}).read_bytes())
-    place %= len(text) - 2  # the last two are } and the end of the line
-    path.write_bytes(
-        text[:place] if how == "cut" else text[:place] + bytes([text[place] ^ 1]) + text[place + 1 :]
-    )
+def test_a_record_is_stale_when_configuration_code_or_experiment_have_changed(tmp_path, monkeypatch):
+    record = write(filled((0, 1)), tmp_path)
+    assert record.stale() == () and "stale" not in record.headline()
     try:
-        content = unseal(path)
-    except ValueError as error:
-        assert str(path) in str(error)
-    else:  # a change that JSON does not see, such as another white space
-        assert content == {"loss": [0.25, 1 / 3], "name": "é"}
+        register(dataclasses.replace(COUNT, full=Counting(scale=2.0)))
+        assert record.stale() == ("scale was 1.0, is 2.0",)
+        register(dataclasses.replace(COUNT, fingerprint_of=lambda config: Counting(pause=1e-3)))
+        assert record.stale()[0] == "fingerprint: config.pause was 0.0, is 0.001"
+    finally:
+        register(COUNT)
+    assert "no experiment" in dataclasses.replace(record, name="nothing").stale()[0]
+    assert "variant is 'gone'" in dataclasses.replace(record, variant="gone").stale()[0]
+    monkeypatch.setattr(registry, "_COMPUTED", {})
+    monkeypatch.setattr(counting, "POWER", 3)
+    assert record.stale() == ("fingerprint: metrics.curve[1] was 0.3333, is 0.25",)
+    told = str(record)
+    assert "stale: the code or the configuration has changed" in told and "metrics.curve[1]" in told
 
 
-def test_a_writer_killed_at_any_moment_leaves_whole_files(tmp_path):
+def test_values_are_one_a_seed_also_within_dictionaries_and_of_lists_of_any_length():
+    record = filled((0, 2, 3))
+    assert record.values("square").tolist() == [0, 4, 9] and record.values("curve").shape == (3, 2)
+    inner = dataclasses.replace(record, metrics=tuple({"a": {"b": [1] * seed}} for seed in record.seeds))
+    assert inner.values("a.b").tolist() == [[], [1, 1], [1, 1, 1]]
+    with pytest.raises(ValueError, match=r"metric is 'a', allowed for counting: a\.b"):
+        inner.values("a")
+
+
+def test_a_record_shows_where_it_comes_from_and_is_escaped(tmp_path):
+    record = write(dataclasses.replace(filled((0, 1)), title="<b> & so on"), tmp_path)
+    html = record._repr_html_()
+    assert 'id="record-counting-full"' in html and "&lt;b&gt; &amp; so on" in html and "<b>" not in html
+    facts = dict(record.facts())
+    assert facts["Seeds"] == "0, 1" and facts["Time"] == "5.0 s; all processes together 9.0 s"
+    assert facts["File"] == "results/records/counting/full.json"
+
+
+# Files
+
+
+def test_what_is_not_there_or_damaged_is_named(tmp_path):
+    with pytest.raises(NoRecord, match=r"python -m lib.experiments run counting --variant slow$"):
+        recorded("counting", "slow", tmp_path)
+    with pytest.raises(ValueError, match="name is 'countin'"):
+        recorded("countin", folder=tmp_path)
+    with pytest.raises(ValueError, match="variant is 'slwo'"):
+        recorded("counting", "slwo", tmp_path)
+    with pytest.raises(ValueError, match="name is 'a b'"):
+        command("a b")
+    path = write(filled((0, 1)), tmp_path).path
+    whole = path.read_text()
+    for damaged in (whole[:-40], "[]", "{}", whole.replace('"seeds": [0, 1],\n', '"seeds": [0],\n', 1)):
+        path.write_text(damaged)
+        with pytest.raises(ValueError, match=r"path .*full\.json is no record"):
+            read_record(path)
+
+
+def test_a_file_that_is_replaced_again_and_again_is_whole_when_its_writer_is_killed(tmp_path):
+    path = tmp_path / "one.json"
     script = (
-        "import itertools, sys; from pathlib import Path; from lib.experiments.sealed import seal\n"
-        "for count in itertools.count():\n"
-        "    seal(Path(sys.argv[1]), {'count': count, 'numbers': [count] * 20000}, replace=True)\n"
+        "import sys, pathlib; from lib.experiments.records import save\n"
+        "for k in range(10**9): save(pathlib.Path(sys.argv[1]), {'k': k, 'long': [k] * 20000})"
     )
-    path, chance = tmp_path / "one.json", random.Random(1)
     for _ in range(4):
-        writer = subprocess.Popen([sys.executable, "-c", script, str(path)], cwd=ROOT)
-        path.unlink(missing_ok=True)
+        writer = subprocess.Popen([sys.executable, "-c", script, path], cwd=ROOT)
         while not path.exists():
-            assert writer.poll() is None
             time.sleep(0.01)
-        time.sleep(chance.uniform(0, 0.1))
+        time.sleep(random.Random(os.getpid()).uniform(0, 0.2))
         writer.send_signal(signal.SIGKILL)
         writer.wait()
-        content = unseal(path)
-        assert content["numbers"] == [content["count"]] * 20000
+        content = json.loads(path.read_text())
+        assert set(content["long"]) == {content["k"]} and len(content["long"]) == 20000
 
 
-# Records
+def test_what_json_cannot_hold_leaves_the_file_as_it_was(tmp_path):
+    path = tmp_path / "one.json"
+    save(path, {"loss": 0.5})
+    for bad in (np.nan, np.ones(1)):
+        with pytest.raises((ValueError, TypeError)):
+            save(path, {"loss": bad})
+    assert json.loads(path.read_text()) == {"loss": 0.5} and [*tmp_path.iterdir()] == [path]
 
 
-def test_more_seeds_make_a_new_file_and_keep_the_old_one(tmp_path):
-    first = write_record(filled([0, 1]), tmp_path)
-    text = first.path.read_bytes()
-    second = write_record(filled([1, 2], offset=0.5), tmp_path)
-    assert second.seeds == (0, 1, 2) and list(second.values("square")) == [0, 1, 4.5]
-    assert [run["seeds"] for run in second.runs] == [[0, 1], [2]]
-    assert first.path.read_bytes() == text and second.path != first.path
-    assert write_record(filled([0, 2]), tmp_path).path == second.path
-    assert len(list(tmp_path.glob("counting/*.json"))) == 2
+@pytest.mark.parametrize("returned", [[{"loss": np.nan}], [{"loss": np.ones(1)}], [], None])
+def test_metrics_that_cannot_be_recorded_are_a_failure(returned, tmp_path):
+    faulty = dataclasses.replace(COUNT, run=lambda config, seeds, device: returned)
+    entry = run_seed(faulty, "full", 0, "cpu", RUN, tmp_path)
+    assert "metrics" not in entry and entry["error"].split(":")[0] in ("ValueError", "TypeError")
+    assert seeds_in(tmp_path)[0]["error"] == entry["error"]
 
 
-def test_a_record_is_read_as_it_was_written(tmp_path):
-    written = write_record(filled([3, 5]), tmp_path)
-    assert read_record(written.path) == written == latest(planned(COUNT), tmp_path)
-    np.testing.assert_array_equal(written.values("curve"), [[3, 0.1], [5, 0.1]])
-    ragged = dataclasses.replace(written, metrics=({"times": [1.0, 2.0]}, {"times": [3.0]}))
-    assert list(ragged.values("times")) == [[1.0, 2.0], [3.0]]
-    nested = dataclasses.replace(
-        written, metrics=({"gap": {"loss": 1.0, "steps": 3}}, {"gap": {"loss": 2.0}})
-    )
-    assert nested.known_metrics() == ["gap.loss", "gap.steps"]
-    assert list(nested.values("gap.loss")) == [1.0, 2.0] and list(nested.values("gap.steps")) == [3, None]
-    with pytest.raises(ValueError, match="metric is 'los', allowed for counting: square, curve"):
-        written.values("los")
+# From the journal to the record
 
 
-def test_processes_that_write_at_once_all_get_on_record(tmp_path):
-    script = (
-        "import sys, time; from pathlib import Path\n"
-        "from tests.experiments.test_records import filled\nfrom lib.experiments.records import write_record\n"
-        "seed, folder = int(sys.argv[1]), Path(sys.argv[2])\n"
-        "(folder / f'ready-{seed}').touch()\n"
-        "while not (folder / 'go').exists(): time.sleep(0.001)\n"
-        "write_record(filled([seed]), folder / 'records')\n"
-    )
-    writers = [
-        subprocess.Popen([sys.executable, "-c", script, str(seed), str(tmp_path)], cwd=ROOT)
-        for seed in range(4)
-    ]
-    while len(list(tmp_path.glob("ready-*"))) < 4:
-        assert all(writer.poll() is None for writer in writers)
-        time.sleep(0.01)
-    (tmp_path / "go").touch()
-    assert [writer.wait() for writer in writers] == [0] * 4
-    assert latest(planned(COUNT), tmp_path / "records").seeds == (0, 1, 2, 3)
-    for path in (tmp_path / "records" / "counting").iterdir():
-        assert read_record(path).seeds
+def test_of_a_seed_on_record_the_values_stay_and_only_new_seeds_count_for_a_run(tmp_path):
+    folder = tmp_path / "journal"
+    write(filled((0, 1), offset=100), tmp_path)
+    finish(folder, 1, 2)
+    record = gather(COUNT, "full", folder, tmp_path)
+    assert record.values("square").tolist() == [100, 101, 4] and record.seeds == (0, 1, 2)
+    assert [run["seeds"] for run in record.runs] == [[0, 1], [2]]
+    assert gather(COUNT, "full", folder, tmp_path) == record == recorded("counting", folder=tmp_path)
 
 
-def test_a_damaged_record_is_named(tmp_path):
-    path = write_record(filled([0]), tmp_path).path
-    path.write_text(path.read_text().replace('"square": 0', '"square": 7'))
-    for read in (lambda: read_record(path), lambda: recorded("counting", folder=tmp_path)):
-        with pytest.raises(ValueError, match=path.name):
-            read()
-    content = json.loads(path.read_text()) | {"config": {"scale": 2.0}}
-    content.pop("checksum")
-    seal(path, content, replace=True)
-    with pytest.raises(ValueError, match="its key is not that of its configuration"):
-        read_record(path)
-    seal(path, {"some": "thing else"}, replace=True)
-    with pytest.raises(ValueError, match="no record of format"):
-        read_record(path)
+def test_a_seed_that_succeeds_later_is_a_failure_no_more(tmp_path):
+    folder = tmp_path / "journal"
+    finish(folder, 0, 1, variant="failing-once")
+    record = gather(COUNT, "failing-once", folder, tmp_path)
+    assert record.seeds == (0,) and [one["seed"] for one in record.failures] == [1]
+    finish(folder, 1, variant="failing-once")
+    record = gather(COUNT, "failing-once", folder, tmp_path)
+    assert record.seeds == (0, 1) and record.failures == () and len(calls(1)) == 2
+    assert not [one for one in seeds_in(folder).values() if "error" in one]
 
 
-def test_without_a_record_the_command_is_told(tmp_path):
-    with pytest.raises(NoRecord, match=r"python -m lib\.experiments run counting --variant slow"):
-        recorded("counting", "slow", tmp_path)
-    with pytest.raises(ValueError, match="variant is 'slwo', allowed for counting: full, quick, slow"):
-        recorded("counting", "slwo", tmp_path)
+def test_a_stale_record_is_replaced_and_seeds_of_other_code_are_left_alone(tmp_path, monkeypatch):
+    journal = tmp_path / "journal"
+    before = journal_of(COUNT, "full", journal)
+    finish(before, 0, 1)
+    assert gather(COUNT, "full", before, tmp_path).seeds == (0, 1)
+    monkeypatch.setattr(registry, "_COMPUTED", {})
+    monkeypatch.setattr(counting, "POWER", 3)
+    after = journal_of(COUNT, "full", journal)
+    assert after != before and gather(COUNT, "full", after, tmp_path) is None
+    assert recorded("counting", folder=tmp_path).seeds == (0, 1)
+    finish(after, 2)
+    record = gather(COUNT, "full", after, tmp_path)
+    assert record.seeds == (2,) and record.values("square").tolist() == [8] and record.stale() == ()
 
 
-def test_the_record_of_the_present_code_comes_first_then_the_newest(tmp_path):
-    plan = planned(COUNT)
-    other = dataclasses.replace(plan, modules={**plan.modules, "lib.gone": "0" * 16})
-    older = dataclasses.replace(plan, config={**plan.config, "scale": 3.0})
-    write_record(filled([0], older, finished="2026-01-01T00:00:00+00:00"), tmp_path)
-    write_record(filled([0], other, finished="2026-03-01T00:00:00+00:00"), tmp_path)
-    newest = recorded("counting", folder=tmp_path)
-    assert newest.stale() == ("lib.gone is not used now",)
-    assert "stale" in str(newest).splitlines()[0] and "lib.gone is not used now" in newest._repr_html_()
-    fresh = write_record(filled([0], finished="2026-02-01T00:00:00+00:00"), tmp_path)
-    assert recorded("counting", folder=tmp_path) == fresh and fresh.stale() == ()
-    assert [record.key for record in read_records("counting", "full", tmp_path)] == [
-        older.key,
-        plan.key,
-        other.key,
-    ]
+def test_a_machine_without_the_folder_writes_nothing(tmp_path):
+    entry = run_seed(COUNT, "full", 3, "cpu", RUN, tmp_path / "elsewhere")
+    assert entry["metrics"]["square"] == 9 and not (tmp_path / "elsewhere").exists()
 
 
-def test_variants_whose_names_begin_alike_are_kept_apart(tmp_path):
-    write_record(filled([0], planned(COUNT, "failing-once")), tmp_path)
-    assert read_records("counting", "failing", tmp_path) == []
-    assert len(read_records("counting", "failing-once", tmp_path)) == 1
+# The registry
 
 
-def test_every_difference_is_told():
-    plan = planned(COUNT)
-    one, *others = plan.modules
-    past = dataclasses.replace(
-        plan, config={**plan.config, "scale": 3.0, "gone": 1}, modules={one: "0" * 16, "lib.gone": "1" * 16}
-    )
-    assert changes(past, COUNT) == (
-        "scale was 3.0, is 1.0",
-        "gone was 1, is not there",
-        *sorted([f"{one} changed", "lib.gone is not used now", *(f"{name} is used now" for name in others)]),
-    )
-    assert changes(plan, dataclasses.replace(COUNT, full=Counting(scale=1.5))) == ("scale was 1.0, is 1.5",)
+def test_a_quick_experiment_runs_once_and_what_a_caller_changes_is_its_own():
+    first = quick("counting", range(3))
+    first[0]["square"] = "changed"
+    assert quick("counting", [2, 0])[1]["square"] == 0 == quick("counting")[0]["square"]
+    assert [len(calls(seed)) for seed in range(4)] == [1, 1, 1, 0]
+    for seeds in ([], [0.5], None, "012", [-1]):
+        with pytest.raises(ValueError, match="seeds"):
+            quick("counting", seeds)
 
 
-def test_the_same_configuration_has_the_same_key_everywhere():
-    plan = planned(COUNT)
-    assert plan.key != planned(COUNT, "quick").key
-    assert (
-        plan.key
-        == Record(plan.name, "other title", "alias", dict(reversed(plan.config.items())), plan.modules).key
-    )
-
-
-def test_provenance_is_shown_as_text_and_folded_in_a_page(tmp_path):
-    failed = {
-        "seed": 9,
-        "error": "ValueError: a < b & c",
-        "traceback": "...",
-        "attempts": 1,
-        "date": "2026-01-01",
+def test_pages_of_one_build_share_what_is_computed(tmp_path, monkeypatch):
+    monkeypatch.setenv("LEARNING_DYNAMICS_COMPUTED", str(tmp_path / "computed"))
+    script = "import tests.counting, lib.experiments.registry as r; print(r.quick('counting', [5]))"
+    told = {
+        subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True).stdout
+        for _ in range(2)
     }
-    record = write_record(dataclasses.replace(filled([0, 1]), failures=(failed,)), tmp_path)
-    page = record._repr_html_()
-    assert page.startswith("<details") and "a &lt; b &amp; c" in page
-    assert f'<table id="{record.anchor}">' in page and record.anchor == "record-counting-full"
-    for shown in (
-        "Recorded counting: 2 seeds, 1 failed, 2026-01-01",
-        RUN["command"],
-        "80 MiB",
-        record.path.name,
-    ):
-        assert shown in page and shown in str(record)
-    assert str(tmp_path) not in page
+    assert len(calls(5)) == 1 and len(told) == 1 and "2.5" in told.pop()
 
 
-@pytest.mark.parametrize("path", sorted(RECORDS.glob("**/*.json")), ids=lambda path: path.stem)
-def test_what_is_on_record_is_whole_small_and_names_no_machine(path):
-    record = read_record(path)
-    text = path.read_text(encoding="utf-8")
-    assert path.parent.name == record.name and path.stem.startswith(f"{record.variant}-{record.key}-")
-    assert len(text) < 200_000
-    for private in (str(Path.home()), str(ROOT), os.sep + "tmp" + os.sep):
-        assert private not in text
-    assert platform.node() == "localhost" or f'"{platform.node()}"' not in text
+def test_numbers_are_rounded_wherever_they_stand():
+    given = {"a": (1.23456, None, "b"), "c": np.array([123456.0, 7.0]), "d": 10**6}
+    assert rounded(given) == {"a": [1.235, None, "b"], "c": [123500.0, 7.0], "d": 10**6}
+
+
+@dataclasses.dataclass
+class Thawed:
+    scale: float = 1.0
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"name": "../up"}, "name is"),
+        ({"variants": {"a b": Counting()}}, "variants is"),
+        ({"full": Thawed(), "quick": Thawed()}, "frozen dataclass"),
+        ({"quick": registry}, "frozen dataclass"),
+        ({"full": Counting(scale=float("nan"))}, r"full\.scale is nan"),
+        ({"full": Counting(failing=[1])}, r"full\.failing is \[1\]"),
+    ],
+)
+def test_an_experiment_that_cannot_be_recorded_is_refused(changed, message):
+    with pytest.raises(ValueError, match=message):
+        dataclasses.replace(COUNT, **changed)
+
+
+def test_a_name_is_registered_by_one_module_only():
+    with pytest.raises(ValueError, match=r"'counting' is registered by tests\.counting already"):
+        register(dataclasses.replace(COUNT, run=lambda config, seeds, device: []))
+    assert find("counting") is COUNT
+
+
+def test_every_experiment_is_found_by_its_name_without_those_of_other_papers():
+    for name, experiment in load().items():
+        assert isinstance(experiment, Experiment) and find(name) is experiment
+    script = (
+        "import sys; from lib.experiments.registry import find; find('boursier2022-figure-6')\n"
+        "print(*(name for name in sys.modules if name.startswith('lib.experiments.')))"
+    )
+    told = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True).stdout
+    assert set(told.split()) == {"lib.experiments.registry", "lib.experiments.boursier2022"}

@@ -1,11 +1,15 @@
 """The exact alignment flow against DOP853, closed cases, symmetries, and its boundary rules."""
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from lib.data.synthetic import cone_data
+from lib.data.synthetic import cone_data, orthonormal_inputs
+from lib.flow import gradient_flow
 from lib.flow.alignment import alignment_phase
+from lib.models.two_layer import Start
+from lib.training.losses import TWICE_LOGISTIC
 
 
 def integrate_one(w, sign, inputs, forces, slope, until):
@@ -69,6 +73,47 @@ def test_against_dop853(kind, seed, slope):
         np.testing.assert_allclose([t for t, *_ in events], mine.time, rtol=0, atol=1e-9)
         np.testing.assert_allclose(directions[0, j], direction, rtol=0, atol=1e-9)
         assert log_norms[0, j] == pytest.approx(log_norm, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_full_flow_from_a_tiny_scale_is_the_phase(seed):
+    w, signs, inputs, labels = random_problem("cone", seed)
+    phase, norms = alignment_phase(w, signs, inputs, labels), np.linalg.norm(w, axis=1)
+    start = Start(w / norms[:, None], np.log(norms) - 2000.0, signs)
+    flow = gradient_flow(start, inputs, labels, TWICE_LOGISTIC, until=3.0, reduction="sum")
+    np.testing.assert_allclose(flow.at([3.0]).directions, phase.at([3.0])[0], atol=1e-12)
+
+
+def test_orthogonal_inputs_against_mpmath_with_many_losses():
+    """The time is the integral of ``1/|w|`` over the path length S, by quadrature at 40 digits."""
+    rng = np.random.default_rng(7)
+    inputs = orthonormal_inputs(6, 8, rng=rng) * rng.uniform(0.5, 2, 6)[:, None]
+    directions, signs, forces = (
+        rng.standard_normal((6, 8)),
+        rng.choice([-1.0, 1.0], 6),
+        rng.standard_normal(6),
+    )
+    directions /= np.linalg.norm(directions, axis=1)[:, None]
+    phase = alignment_phase(directions, signs, inputs, forces)
+    found = {(event.neuron, event.datum): event.time for event in phase.events}
+    norms, counted = np.linalg.norm(inputs, axis=1), 0
+    with mpmath.workdps(40):
+        for j in range(6):
+            place = [mpmath.fsum(map(mpmath.mpf, directions[j] * inputs[k])) / norms[k] for k in range(6)]
+            push = [mpmath.mpf(signs[j] * forces[k] * norms[k]) * (place[k] > 0) for k in range(6)]
+            rest = 1 - mpmath.fsum(u**2 for u in place)
+            ends = {k: -place[k] / push[k] for k in range(6) if push[k] < 0}
+
+            def speed(s, place=place, push=push, rest=rest, ends=ends):
+                coordinates = (0 if k in ends and s >= ends[k] else place[k] + push[k] * s for k in range(6))
+                return 1 / mpmath.sqrt(rest + mpmath.fsum(u**2 for u in coordinates))
+
+            knots = [mpmath.mpf(0), *sorted(ends.values())]
+            for k, end in ends.items():
+                time, counted = mpmath.quad(speed, [knot for knot in knots if knot <= end]), counted + 1
+                # Float inputs: their dot products carry 1e-16.
+                assert abs(found[j, k] / time - 1) < 1e-12
+    assert counted == len(phase.events) > 6
 
 
 def test_long_run_follows_its_asymptotics():

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from lib.claims.ledger import read_ledger
-from lib.flow.neuron import neuron_flow
+from lib.flow import gradient_flow
+from lib.models.two_layer import TwoLayer
 from lib.theory.orthogonal import Pair, TwoPlateaus
+from lib.training.losses import LOGISTIC
 
 SITE = Path(__file__).parents[2] / "_build" / "html"
 PAGES = sorted(str(path.relative_to(SITE)) for path in SITE.glob("book/**/*.html"))
@@ -176,10 +178,12 @@ def test_the_live_orbits_are_the_library_s(browser, address):
     for h, a in ((0.4, -0.2), (0.4, 0.9), (0.3, -0.5)):
         script = f"import('/_static/live/neuron_orbits.js').then(m => m.orbit({h}, {a}, 10, 0.01))"
         orbit = np.array(page.evaluate(script))
-        flow = neuron_flow(h, a, orbit[:, 0])
-        alive = flow.h[:, 0] > 0.02
-        np.testing.assert_allclose(orbit[alive, 1], flow.h[alive, 0], rtol=1e-7)
-        np.testing.assert_allclose(orbit[alive, 2], flow.a[alive, 0], rtol=1e-7, atol=1e-9)
+        start = TwoLayer([[h]], [a])
+        flow = gradient_flow(start, [[1.0]], [1], LOGISTIC, until=orbit[-1, 0]).at(orbit[:, 0])
+        ours = np.exp(flow.log_norms[:, 0]), (flow.signs * np.exp(flow.log_outputs))[:, 0]
+        alive = ours[0] > 0.02
+        np.testing.assert_allclose(orbit[alive, 1], ours[0][alive], rtol=1e-7)
+        np.testing.assert_allclose(orbit[alive, 2], ours[1][alive], rtol=1e-7, atol=1e-9)
     page.locator("[data-live=neuron_orbits] input").first.fill("0.5")
     assert "learns" in page.inner_text("[data-live=neuron_orbits] .live-outcome")
     page.close()

@@ -237,10 +237,16 @@ def test_ctrl_c_in_the_middle_of_a_step_loses_nothing_that_was_made():
 WRONG = {
     "start is Identity": {"start": torch.nn.Identity()},
     r"start returns shape \(3, 1, 4\)": {"start": torch.nn.Linear(2, 4, dtype=torch.float64)},
-    r"inputs is \(\(3, 20, 2\), torch.float32\), allowed: .* of torch.float64": {"inputs": INPUTS.float()},
-    r"labels is \(3, 19\), allowed: a tensor of shape \(20,\) or \(3, 20\)": {"labels": LABELS[:, 1:]},
+    r"inputs is a torch.float32 tensor \(3, 20, 2\), allowed: a torch.float64 tensor": {
+        "inputs": INPUTS.float()
+    },
+    r"labels is a .* tensor \(3, 19\), allowed: a tensor of shape \(20,\) or \(3, 20\)": {
+        "labels": LABELS[:, 1:]
+    },
     r"labels holds 0.0, allowed: \+1 and -1": {"labels": (LABELS + 1) / 2},
-    r"objective returns \(\), allowed: a tensor of shape \(3,\)": {"objective": lambda f, y: f.mean()},
+    r"objective returns a .* tensor \(\), allowed: a tensor of shape \(3,\)": {
+        "objective": lambda f, y: f.mean()
+    },
     "optimiser is SGD": {"optimiser": torch.optim.SGD([torch.zeros(1)], lr=0.1)},
     "steps is -1": {"steps": -1},
     "record_at holds 3.0, allowed: whole numbers from 0 to 2": {"record_at": [3]},

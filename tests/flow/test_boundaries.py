@@ -1,0 +1,275 @@
+"""Activation boundaries, data that share one, and kinks of the hinge loss: what holds, and what lets go."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lib.flow import gradient_flow
+from lib.flow.alignment import alignment_phase
+from lib.flow.boundaries import BEYOND, HELD, SHORT, Boundaries, HingeKinks, Lines, held_drift
+from lib.models.two_layer import Start, TwoLayer
+from lib.training.losses import EXPONENTIAL, HINGE, LOGISTIC, SQUARE
+from tests.flow.problems import (
+    CLOUD,
+    CLOUD_LABELS,
+    unbalanced,
+)
+
+
+def problem(seed, n=5, m=4, d=2):
+    """Return directions, signs, inputs of which the second and third are multiples of the first, labels."""
+    rng = np.random.default_rng(seed)
+    x, v, s = rng.standard_normal((n, d)), rng.standard_normal((m, d)), rng.choice([-1.0, 1.0], m)
+    x[1], x[2] = -2 * x[0], 0.5 * x[0]
+    return v / np.linalg.norm(v, axis=1)[:, None], s, x, rng.choice([-1.0, 1.0], n)
+
+
+def start_of(v, s, train):
+    return Start(v, np.full(4, -1.0), s, np.full(4, -1.0 if train == "both" else 0.0))
+
+
+@given(st.integers(0, 10**6), st.sampled_from([0.0, 0.3, 1.0]))
+@settings(max_examples=30, deadline=None)
+def test_lines_have_the_drifts_of_their_data(seed, slope):
+    v, _, x, _ = problem(seed)
+    pulls, lines = np.random.default_rng(seed).standard_normal(len(x)), Lines(x)
+    merged, rest = lines.merged(pulls, slope)
+    for unit in v:
+        by_data = (np.where(x @ unit > 0, 1.0, slope) * pulls) @ x
+        by_lines = (np.where(lines.inputs @ unit > 0, 1.0, slope) * merged) @ lines.inputs + rest
+        np.testing.assert_allclose(by_lines, by_data, atol=1e-13)
+
+
+def test_nearly_collinear_data_have_lines_of_their_own():
+    assert len(Lines(np.array([[1.0, 0.0], [1.0, 1e-11]])).first) == 2
+    assert len(Lines(np.array([[1.0, 1.0], [-0.1, -0.1], [3.0, 3.0]])).first) == 1
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.3])
+@pytest.mark.parametrize("seed", [2, 3, 8])
+def test_aligning_on_lines_is_the_limit_of_small_steps(seed, slope):
+    v, s, x, _ = problem(seed)
+    forces = np.random.default_rng(seed).standard_normal(len(x))
+    exact = alignment_phase(v, s, x, forces, slope=slope, sliding=True).at([1.0])[0][0]
+    steps, errors = 2 ** np.arange(7, 13), []
+    for count in steps:
+        e = v
+        for _ in range(count):
+            e = e + s[:, None] * (np.where(e @ x.T > 0, 1.0, slope) * forces) @ x / count
+            e = e / np.linalg.norm(e, axis=1)[:, None]
+        errors.append(np.linalg.norm(e - exact))
+    # Of first order; steps chatter across boundaries with a phase of their own.
+    assert -1.3 < np.polyfit(np.log(steps), np.log(errors), 1)[0] < -0.7
+
+
+def test_a_change_on_a_line_is_an_event_of_each_of_its_data():
+    v, s, x, _ = problem(0)
+    forces = np.random.default_rng(0).standard_normal(len(x))
+    phase = alignment_phase(v, s, x, forces, sliding=True)
+    pattern = v @ x.T > 0
+    for time, neuron, datum, entering in phase.events:
+        assert pattern[neuron, datum] != entering
+        pattern[neuron, datum] = entering
+        assert phase.patterns_at([time])[0, neuron, datum] == entering
+    assert len(phase.events) and (pattern == phase.patterns).all()
+    moving = np.abs(phase.at([50.0])[0][0] @ x.T) > 1e-9
+    assert ((phase.at([50.0])[0][0] @ x.T > 0) == phase.patterns)[moving].all()
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.3])
+@pytest.mark.parametrize("train", ["both", "first"])
+def test_two_labels_of_one_datum_are_twice_their_mean(train, slope):
+    """For the square loss that is so, however far apart the labels are and whatever slides."""
+    for seed in range(4):
+        v, s, x, y = problem(seed)
+        spread, x = np.linspace(1.0, 3.0, 4), np.vstack([x[1:], x[1:]])
+        labels = np.append(y[1:], y[1:])
+        ends = [
+            gradient_flow(
+                start_of(v, s, train), x, labels + change, SQUARE, until=3.0, train=train, slope=slope
+            ).directions[-1]
+            for change in (0.0, np.append(spread, -spread))
+        ]
+        np.testing.assert_allclose(ends[0], ends[1], atol=1e-8)
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.3])
+@pytest.mark.parametrize("train", ["both", "first"])
+def test_flows_with_opposite_data_are_the_limit_of_small_steps(train, slope):
+    for seed in (1, 4):
+        v, s, x, y = problem(seed)
+        run = gradient_flow(
+            start_of(v, s, train), x, y, LOGISTIC, until=4.0, train=train, slope=slope, reduction="sum"
+        )
+        end, outputs, distances = run.network_at(), run.outputs([4.0])[0], []
+        np.testing.assert_allclose(end(x), outputs, atol=1e-12)
+        for count in (2000, 8000):
+            w, a = v * np.exp(-1.0), s * (np.exp(-1.0) if train == "both" else 1.0)
+            for _ in range(count):
+                z = w @ x.T
+                gates = np.where(z > 0, 1.0, slope)
+                drive = (gates * -LOGISTIC.slope(a @ (gates * z), y)) @ x * 4.0 / count
+                w, a = w + a[:, None] * drive, a + (drive * w).sum(axis=1) * (train == "both")
+            distances.append(np.abs(w - end.w).max())
+        assert distances[1] < 0.5 * distances[0] and distances[1] < 2e-3
+
+
+def test_two_opposite_data_that_push_one_way_do_not_hold_a_unit():
+    """Below zero the second pushes it up, above zero the first: it passes, as no share in between rests."""
+    inputs, labels = np.array([[1.0, 0.0], [-2.0, 0.0]]), np.array([1.0, -1.0])
+    run = gradient_flow(
+        Start([[-0.6, 0.8]], [-1.0], [1], [0.0]), inputs, labels, LOGISTIC,
+        train="first", until=20.0, reduction="sum",
+    )  # fmt: skip
+    events = [(event.datum, event.entering) for event in run.events]
+    assert sorted(events) == [(0, True), (1, False)] and run.outputs([20.0])[0, 0] > 1
+
+
+def test_units_that_leave_the_origin_go_on_in_few_steps():
+    """Two units wait at zero until the forces turn; their tolerance is that of before."""
+    data = np.array([[-0.528], [1.056], [-0.398], [-0.791], [-2.248]]), np.array([1.0, 1.0, 1.0, -1.0, -1.0])
+    directions, signs = [[1], [1], [1], [-1], [-1], [1], [-1], [-1]], [-1, -1, 1, -1, -1, -1, -1, 1]
+    start = Start(directions, np.full(8, -1.0), signs, [0.0, 1.15, 0.19, 0.58, -2.1, -0.11, 1.02, 0.89])
+    run = gradient_flow(start, *data, EXPONENTIAL, train="first", reduction="sum", until=2.4)
+    assert run.stopped == "time reached 2.4" and len(run.times) < 1000
+    assert any(event.entering and event.neuron == 0 for event in run.events)
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.3])
+def test_shares_that_hold_a_unit_are_complementary_to_its_rates(slope):
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        x = rng.standard_normal((5, 4))
+        x[4] = x[0]  # boundaries may coincide
+        pulls = rng.standard_normal(5) * 10 ** rng.uniform(-6, 0, size=5)
+        bound, active = rng.random((2, 5)) < 0.5
+        shares, _, rates = held_drift(pulls, active & ~bound, bound, x, slope)
+        attracting, small = bound & (pulls < 0), 1e-12 * np.abs(pulls).sum() * (x**2).sum()
+        assert ((shares >= 0) & (shares <= 1))[attracting].all() and not shares[~attracting].any()
+        assert (rates[attracting & (shares < 1)] < small).all()
+        assert (rates[attracting & (shares > 0)] > -small).all()
+
+
+SPREAD = np.random.default_rng(1).standard_normal((6, 2))
+
+
+AROUND = np.random.default_rng(1).standard_normal((10, 2))[6:]
+
+
+AROUND /= np.linalg.norm(AROUND, axis=1)[:, None]
+
+
+def test_a_unit_held_at_the_origin_is_exactly_zero():
+    # Above zero the first datum pushes down, below zero the second pushes up: w = 0 attracts.
+    run = gradient_flow(
+        Start([[1.0]], [-1.0], [1], [0.0]),
+        [[1.0], [-1.0]],
+        [-1.0, -1.0],
+        SQUARE,
+        train="first",
+        slope=0.1,
+        until=30.0,
+    )
+    assert np.isneginf(run.log_norms[-1, 0]) and not run.directions[-1].any()
+    np.testing.assert_array_equal(run.outputs([30.0]), 0.0)
+
+
+@pytest.mark.parametrize("log_norm", [-50.0, -500.0])
+@pytest.mark.parametrize("angle", [0.0, 0.7])
+def test_a_held_unit_that_shrinks_stays_on_its_boundary(log_norm, angle):
+    """Its direction is unstable: an error across the boundary grows by as much as the unit shrinks."""
+    turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
+    inputs = np.array([[0.0, 1.0], [1.0, -0.5], [-1.0, -0.5]]) @ turn
+    # The first two data push the first unit onto the boundary of the first, and towards the origin there.
+    start = Start(np.array([[1.0, 0.0], [-0.8, -0.6]]) @ turn, [log_norm, -1.0], [1, 1])
+    run = gradient_flow(start, inputs, [-1.0, -1.0, 1.0], LOGISTIC, until=600.0)
+    np.testing.assert_allclose(run.directions[:, 0], np.tile(turn[0], (len(run.times), 1)), atol=1e-11)
+    np.testing.assert_allclose(run.log_norms[:, 0], log_norm - run.times / 6, atol=1e-7)
+
+
+def test_a_held_unit_of_any_scale_lets_go():
+    """Of two units alike but for their size, far below any output, both leave their boundary at one time."""
+    labels = np.sign(SPREAD[:, 0] + 0.3 * SPREAD[:, 1])
+    ends = [
+        gradient_flow(
+            Start(np.vstack([AROUND, AROUND[:1]]), [-9.0] * 4 + [log_norm], [1, -1, 1, -1, 1]), SPREAD,
+            labels, LOGISTIC, until=4e3,
+        )
+        for log_norm in (-100.0, -1000.0)
+    ]  # fmt: skip
+    for run in ends:
+        assert any(event.neuron == 4 for event in run.events)
+    np.testing.assert_allclose(ends[0].directions[-1, 4], ends[1].directions[-1, 4], atol=1e-6)
+    np.testing.assert_allclose(ends[0].log_norms[-1, 4] - 900, ends[1].log_norms[-1, 4], atol=1e-4)
+
+
+def test_tiny_units_that_die_do_not_stop_the_others():
+    labels = np.sign(SPREAD[:, 0] + 0.3 * SPREAD[:, 1])
+    run = gradient_flow(
+        Start(AROUND, np.full(4, -2302.0), [1, -1, 1, -1], np.zeros(4)), SPREAD, labels, LOGISTIC,
+        train="first", until=1e3,
+    )  # fmt: skip
+    assert run.stopped == "time reached 1000" and np.isneginf(run.log_norms[-1]).any()
+    losses = LOGISTIC.value(run.outputs(), labels).mean(axis=1)
+    assert losses[-1] < 0.5 and (np.diff(losses) < 1e-12).all()
+
+
+def test_a_held_unit_whose_output_changes_its_sign_has_two_ways_on():
+    """Both sides then push away from the boundary: the flow goes below it, the mirrored one goes above."""
+    network = unbalanced(5, 3, seed=2)
+    run = gradient_flow(network, CLOUD, CLOUD_LABELS, HINGE, until=0.7)
+    turned = run.signs[:, 0] != run.signs[0, 0]
+    at_zero = np.abs(run.directions[:, 0] @ CLOUD[2]) < 1e-9
+    assert turned.any() and at_zero[~turned].any() and not at_zero[-1]
+    assert run.directions[-1, 0] @ CLOUD[2] < 0
+    ahead = network.w.copy()
+    ahead[0] += 2e-2 * CLOUD[2]  # never held: it is above the boundary when its output turns
+    above = gradient_flow(TwoLayer(ahead, network.a), CLOUD, CLOUD_LABELS, HINGE, until=0.7)
+    assert above.directions[-1, 0] @ CLOUD[2] > 0
+
+
+def test_hinge_data_are_held_at_their_margin():
+    # Two data of one class, close to each other: the first to reach its margin is pushed over by the other.
+    x, y = np.array([[1.0, 0.0], [-0.9, 0.5]]), np.array([1.0, 1.0])
+    network = TwoLayer(np.array([[0.5, 0.1]]), np.array([1.0]), slope=1.0)
+    run = gradient_flow(network, x, y, HINGE, train="first", until=200.0)
+    margins = run.outputs(np.linspace(0, run.times[-1], 200)) * y
+    held = np.abs(margins - 1) < 1e-9
+    # A linear model: with both margins short, the second wins; then the first recovers, the second held.
+    assert held.sum() > 20 and run.stopped == "the loss reached 0"
+    np.testing.assert_allclose(margins[-1], np.maximum(margins[-1], 1.0), atol=1e-9)
+    inside = np.flatnonzero(held.any(axis=1) & ~held.all(axis=1))
+    short = margins[inside].min(axis=1)
+    # Held at the margin, the other datum moves on by the part of its gradient that leaves the first alone.
+    rate = np.diff(short) / (run.times[-1] / 199)
+    gram = x @ x.T / 2
+    expected = gram[0, 0] - gram[0, 1] ** 2 / gram[1, 1], gram[1, 1] - gram[0, 1] ** 2 / gram[0, 0]
+    assert np.abs(rate[1:-1, None] - expected).min(axis=1).max() < 1e-6
+
+
+def test_a_neuron_at_the_origin_goes_where_its_pattern_carries_it():
+    """Afterwards the rate of each pair has the sign of its state, or it is held; else the flow would hang."""
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        x, forces = rng.standard_normal((4, 3)), rng.standard_normal(4)
+        boundaries, sign = Boundaries(x, 1, 0.0), rng.choice([-1.0, 1.0], 1)
+        boundaries.start(rng.standard_normal((1, 3)))
+        boundaries.cross_origin(0, sign, forces, np.zeros(4))
+        rates = sign[0] * x @ boundaries.drive(forces)[0]
+        assert (boundaries.state[0] * rates >= -1e-9).all()
+
+
+def test_a_datum_at_its_hinge_margin_leaves_only_when_something_moves_it():
+    gradients = np.array([[1.0, 0.0], [0.0, 1.0]])
+    resting = HingeKinks(np.array([1.0, 1.5]))
+    for _ in range(2):  # a second decision changes nothing
+        resting.settle(gradients)
+        assert resting.state.tolist() == [HELD, BEYOND] and not resting.shares(gradients).any()
+    for push, state in ((1.0, BEYOND), (-0.5, HELD), (-2.0, SHORT)):
+        # The other datum, short of its margin, moves the first by its push.
+        kinks = HingeKinks(np.array([1.0, 0.2]))
+        kinks.settle(np.array([[1.0, 0.0], [push, 1.0]]))
+        assert kinks.state.tolist() == [state, SHORT]
+        shares = kinks.shares(np.array([[1.0, 0.0], [push, 1.0]]))
+        assert shares[0] == pytest.approx({BEYOND: 0.0, HELD: 0.5, SHORT: 1.0}[state])

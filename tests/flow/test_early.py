@@ -1,0 +1,113 @@
+"""The early phase of small starts in closed form, and where the integration takes over."""
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+from scipy.special import expit
+
+from lib.flow import gradient_flow
+from lib.models.two_layer import Start
+from lib.training.losses import LOGISTIC, SQUARE
+from tests.flow.problems import (
+    CLOUD,
+    CLOUD_LABELS,
+    DIRECTIONS,
+    SIGNS,
+    TWO_LABELS,
+    TWO_POINTS,
+    unbalanced,
+)
+
+
+def scaled(network, log_scale, train):
+    """Return the start of a network times exp(log_scale), of its first layer alone if that is trained."""
+    start = Start.of(network)
+    outputs = start.log_outputs + (log_scale if train == "both" else 0.0)
+    return Start(start.directions, start.log_norms + log_scale, start.signs, outputs)
+
+
+@pytest.mark.parametrize(("train", "power"), [("both", 8), ("first", 8), ("both", 1000), ("first", 1000)])
+def test_the_early_phase_of_unbalanced_starts_is_exact(train, power):
+    """In units of the start, and of its time, the early phase is the flow under constant forces."""
+    network = unbalanced(6, 3, seed=4, scale=1.0)
+    forces = CLOUD_LABELS / (2 * len(CLOUD_LABELS))
+    times = np.linspace(0.0, 4.0, 9)[1:]
+    log_scale = -power * np.log(10)
+    run = gradient_flow(
+        scaled(network, log_scale, train), CLOUD, CLOUD_LABELS, LOGISTIC, train=train, until=5.0
+    )
+
+    def field(_t, state):
+        w, a = state[:18].reshape(6, 3), state[18:]
+        drive = ((w @ CLOUD.T > 0) * forces) @ CLOUD
+        return np.append((a[:, None] * drive).ravel(), (drive * w).sum(1) * (train == "both"))
+
+    start = np.append(network.w.ravel(), network.a)
+    end = solve_ivp(field, (0, 4), start, t_eval=times, rtol=1e-9, atol=1e-11, max_step=0.01)
+    # With the first layer alone a time is of the size of the weights.
+    at = run.at(times) if train == "both" else run.at(log_times=np.log(times) + log_scale)
+    reached = np.exp(at.log_norms - log_scale)[..., None] * at.directions
+    np.testing.assert_allclose(reached, end.y[:18].T.reshape(-1, 6, 3), atol=1e-6)
+
+
+@pytest.mark.parametrize("train", ["both", "first"])
+def test_the_scale_of_a_tiny_start_only_shifts_time(train):
+    network = unbalanced(6, 3, seed=4, scale=1.0)
+    ends = []
+    for power in (6, 100, 1000):
+        start = scaled(network, -power * np.log(10), train)
+        run = gradient_flow(start, CLOUD, CLOUD_LABELS, LOGISTIC, train=train, until=8 * power + 50)
+        passed = np.abs(run.outputs()).max(axis=1) > 1e-3
+        # The time until outputs are noticed grows with the scale; afterwards all runs are alike.
+        ends.append(run.outputs([run.times[np.argmax(passed)] + 10.0])[0])
+    np.testing.assert_allclose(ends[1], ends[2], rtol=0.05, atol=1e-4)
+    np.testing.assert_allclose(ends[0], ends[2], rtol=0.05, atol=1e-4)
+
+
+def test_the_exact_early_phase_joins_the_integration():
+    first = Start.gaussian(20, 2, -20 * np.log(10), rng=np.random.default_rng(0))
+    run = gradient_flow(first, TWO_POINTS, TWO_LABELS, SQUARE, until=70.0)
+    v, rho, s = first.directions, first.log_norms, first.signs
+    x, n = TWO_POINTS, 2
+
+    def field(_t, state):
+        w, log_norm = state[:40].reshape(20, 2), state[40:]
+        w = w / np.linalg.norm(w, axis=1, keepdims=True)
+        z = w @ x.T
+        out = (s * np.exp(2 * np.minimum(log_norm, 100))) @ np.maximum(z, 0)
+        drive = s[:, None] * (((z > 0) * (TWO_LABELS - out)) @ x) / n
+        growth = (drive * w).sum(1)
+        return np.concatenate([(drive - growth[:, None] * w).ravel(), growth])
+
+    plain = solve_ivp(field, (0, 70), np.concatenate([v.ravel(), rho]), rtol=1e-9, atol=1e-9, max_step=0.05)
+    large = run.log_norms[-1] > -20
+    np.testing.assert_allclose(run.log_norms[-1][large], plain.y[40:, -1][large], atol=1e-6)
+    assert large.sum() > 5
+
+
+@pytest.mark.parametrize("train", ["both", "first"])
+@pytest.mark.parametrize("log_outputs", [-22.0, -19.0])
+def test_the_weights_at_time_zero_are_those_of_the_start(train, log_outputs):
+    first = Start(DIRECTIONS, np.full(5, -20.0), SIGNS, np.full(5, log_outputs))
+    start = gradient_flow(first, CLOUD, CLOUD_LABELS, SQUARE, train=train, until=1.0).at([0.0])
+    np.testing.assert_allclose(start.directions[0], DIRECTIONS, atol=1e-14)
+    np.testing.assert_allclose(start.log_norms[0], -20.0, rtol=1e-14)
+    np.testing.assert_allclose(start.log_outputs[0], log_outputs, rtol=1e-14)
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.3])
+def test_a_tiny_first_layer_passes_the_origin(slope):
+    # The first unit is pushed through zero at a time of 1e-1000; the second has to start from there.
+    run = gradient_flow(
+        Start([[1.0], [-1.0]], [-2302.0, -2300.0], [1, -1], [0.0, 0.0]), [[1.0]], [-1.0], LOGISTIC,
+        train="first", slope=slope, until=2.0,
+    )  # fmt: skip
+
+    def field(_t, w):
+        z = np.where(w > 0, w, slope * w)
+        force = -expit(z[0] - z[1])
+        return force * np.where(w > 0, 1.0, slope) * [1, -1]
+
+    exact = solve_ivp(field, (0, 2), [-1e-300 * slope, 1e-300 * slope], rtol=1e-10, atol=1e-12).y[:, -1]
+    weights = np.exp(run.log_norms[-1]) * run.directions[-1, :, 0]
+    np.testing.assert_allclose(weights, exact, atol=1e-8)

@@ -1,0 +1,251 @@
+"""The entry point of the flow: starts of every kind, the weights of the data, losses, and how runs stop."""
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+from scipy.special import expit
+
+from lib.data.synthetic import orthonormal_inputs
+from lib.flow import gradient_flow
+from lib.flow.coordinates import Span
+from lib.flow.trajectory import Reason
+from lib.models.two_layer import Start, TwoLayer
+from lib.training.descent import gradient_descent
+from lib.training.losses import EXPONENTIAL, HINGE, LOGISTIC, SQUARE, TWICE_LOGISTIC
+from tests.flow.problems import (
+    CLOUD,
+    CLOUD_LABELS,
+    UNIT,
+    unbalanced,
+)
+
+ALL = (SQUARE, LOGISTIC, TWICE_LOGISTIC, EXPONENTIAL, HINGE)
+
+
+@pytest.mark.parametrize("loss", ALL, ids=lambda loss: loss.name)
+@pytest.mark.parametrize("train", ["both", "first"])
+@pytest.mark.parametrize("slope", [0.0, 0.3])
+def test_descent_converges_to_the_flow_at_first_order(loss, train, slope):
+    # Orthonormal inputs: no unit slides, so that the error of descent is smooth in the step.
+    x, y = orthonormal_inputs(4, 4, rng=np.random.default_rng(2)), np.array([1.0, -1.0, 1.0, -1.0])
+    start = unbalanced(7, 4, seed=3)
+    start = TwoLayer(start.w, start.a, slope)
+    end = gradient_flow(start, x, y, loss, train=train, until=3.0).network_at()
+
+    def error(steps):
+        run = gradient_descent(start, x, y, loss, step=3.0 / steps, steps=steps, train_a=train == "both")
+        return np.linalg.norm(np.append(run.network.w - end.w, run.network.a - end.a))
+
+    steps = 250 * 2 ** np.arange(5)
+    errors = [error(count) for count in steps]
+    assert errors[-1] < 3e-3
+    # Kinks are passed at any fraction of a step: the slope holds on average.
+    assert np.polyfit(np.log(steps), np.log(errors), 1)[0] == pytest.approx(-1, abs=0.4)
+
+
+@pytest.mark.parametrize("loss", ALL, ids=lambda loss: loss.name)
+@pytest.mark.parametrize("train", ["both", "first"])
+@pytest.mark.parametrize("seed", [0, 1, 3])
+def test_descent_approaches_flows_that_slide(loss, train, seed):
+    network = unbalanced(5, 3, seed)
+    run = gradient_flow(network, CLOUD, CLOUD_LABELS, loss, train=train, until=8.0)
+    descent = gradient_descent(
+        network, CLOUD, CLOUD_LABELS, loss, step=2e-3, steps=4000, train_a=train == "both"
+    ).network
+    # Descent hops across a boundary that holds a unit: an error of some steps times the forces.
+    np.testing.assert_allclose(run.network_at().w, descent.w, atol=1e-2)
+    np.testing.assert_allclose(run.network_at().a, descent.a, atol=1e-2)
+    losses = loss.value(run.outputs(), CLOUD_LABELS).mean(axis=1)
+    assert (np.diff(losses) < 1e-9).all()
+
+
+@pytest.mark.parametrize("loss", [SQUARE, LOGISTIC, EXPONENTIAL], ids=lambda loss: loss.name)
+def test_balance_is_conserved_from_any_start(loss):
+    run = gradient_flow(unbalanced(6, 3, seed=1), CLOUD, CLOUD_LABELS, loss, until=6.0)
+    gaps = np.exp(2 * run.log_norms) - np.exp(2 * run.log_outputs)
+    np.testing.assert_allclose(gaps, np.broadcast_to(gaps[0], gaps.shape), atol=1e-8)
+    assert len(run.events) > 3
+
+
+@pytest.mark.parametrize("label", [1, -1])
+def test_neurons_that_die_and_turn_follow_the_flow_on_one_input(label):
+    h, a = np.array([0.8, 0.3, 0.5, -0.4]), np.array([0.5, -0.9, -0.2, 0.7])
+    times = np.linspace(0, 12, 25)
+
+    def field(_, state):
+        seen = np.tile(state[:4] > 0, 2) * state
+        pull = label * expit(-label * (seen[:4] @ seen[4:]))
+        return pull * np.append(seen[4:], seen[:4])
+
+    exact = solve_ivp(field, (0, 12), np.append(h, a), "DOP853", t_eval=times, rtol=1e-11, atol=1e-13).y.T
+    died, turned = exact[-1, :4] < 1e-9, exact[-1, 4:] * a < 0
+    assert (died & (h > 0)).any() or turned.any()
+    network = TwoLayer(h[:, None], a)
+    run = gradient_flow(network, np.ones((1, 1)), np.array([float(label)]), LOGISTIC, until=12.0)
+    weights = run.at(times)
+    np.testing.assert_allclose(
+        np.exp(weights.log_norms) * weights.directions[..., 0], exact[:, :4], atol=1e-8
+    )
+    np.testing.assert_allclose(weights.signs * np.exp(weights.log_outputs), exact[:, 4:], atol=1e-8)
+
+
+def test_a_linear_unit_through_zero_is_the_exact_solution():
+    # One leaky unit of slope 1 is a linear model: w' = a (y - a w), through w = 0 without a trace.
+    run = gradient_flow(UNIT, [[1.0]], [-1.0], SQUARE, train="first", slope=1.0, until=3.0)
+    times = np.linspace(0, 3, 13)
+    np.testing.assert_allclose(run.outputs(times)[:, 0], -1 + 2 * np.exp(-times), atol=1e-9)
+
+
+def test_a_relu_unit_dies_at_zero_and_stays():
+    run = gradient_flow(UNIT, [[1.0]], [-1.0], SQUARE, train="first", until=3.0)
+    times = np.linspace(0, 3, 13)
+    np.testing.assert_allclose(run.outputs(times)[:, 0], np.maximum(-1 + 2 * np.exp(-times), 0), atol=1e-9)
+    assert np.isneginf(run.log_norms[-1, 0]) and run.events[0].time == pytest.approx(np.log(2), rel=1e-9)
+
+
+@pytest.mark.parametrize("train", ["both", "first"])
+@pytest.mark.parametrize("balanced", [True, False])
+def test_data_of_many_dimensions_are_reduced_to_their_span(train, balanced):
+    rng = np.random.default_rng(8)
+    basis = np.linalg.qr(rng.standard_normal((40, 40)))[0]
+    inputs, network = CLOUD @ basis[:3], unbalanced(5, 40, seed=8, scale=0.3)
+    if balanced:
+        network = TwoLayer(network.w, np.sign(network.a) * np.linalg.norm(network.w, axis=1))
+    assert Span(inputs, network.w).inputs.shape == (6, 4)
+    run = gradient_flow(network, inputs, CLOUD_LABELS, SQUARE, train=train, until=4.0)
+
+    descent = gradient_descent(
+        network, inputs, CLOUD_LABELS, SQUARE, step=1e-3, steps=4000, train_a=train == "both"
+    ).network
+    np.testing.assert_allclose(run.network_at().w, descent.w, atol=5e-3)
+    np.testing.assert_allclose(run.network_at().a, descent.a, atol=5e-3)
+    # What is orthogonal to the data does not move at all.
+    across = basis[3:]
+    np.testing.assert_allclose(run.network_at().w @ across.T, network.w @ across.T, atol=1e-12)
+
+
+def test_permuting_neurons_and_data_changes_nothing():
+    network, order = unbalanced(5, 3, seed=6), np.array([3, 1, 4, 0, 2])
+    one = gradient_flow(network, CLOUD, CLOUD_LABELS, LOGISTIC, until=5.0)
+    other = gradient_flow(
+        TwoLayer(network.w[order], network.a[order]), CLOUD[::-1], CLOUD_LABELS[::-1], LOGISTIC, until=5.0
+    )
+    np.testing.assert_allclose(other.log_norms[-1], one.log_norms[-1][order], atol=1e-7)
+    np.testing.assert_allclose(other.outputs()[-1], one.outputs()[-1][::-1], atol=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_start_of_which_some_neurons_are_balanced_is_that_of_the_weights(seed):
+    rng = np.random.default_rng(seed)
+    x, y, start = rng.standard_normal((5, 3)), rng.standard_normal(5), Start.gaussian(4, 3, -1.0, rng=rng)
+    outer = start.log_outputs - np.array([0.0, 2.0, 0.0, -0.5])
+    start = Start(start.directions, start.log_norms, start.signs, outer)
+    run = gradient_flow(start, x, y, SQUARE, until=2.0)
+    np.testing.assert_allclose(run.outputs([0.0])[0], start.network()(x), rtol=1e-12)
+
+    def field(_t, theta):
+        net = TwoLayer(theta[:12].reshape(4, 3), theta[12:])
+        in_w, in_a = net.gradients(x, SQUARE.slope(net(x), y) / len(y))
+        return -np.append(in_w.ravel(), in_a)
+
+    first, last = start.network(), run.network_at()
+    end = solve_ivp(
+        field, (0, 2), np.append(first.w.ravel(), first.a), "RK45", rtol=1e-9, atol=1e-11, max_step=0.01
+    )
+    np.testing.assert_allclose(np.append(last.w.ravel(), last.a), end.y[:, -1], atol=1e-5)
+
+
+@pytest.mark.parametrize("loss", [SQUARE, LOGISTIC, HINGE], ids=lambda loss: loss.name)
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+@pytest.mark.parametrize("train", ["both", "first"])
+def test_whole_weights_repeat_the_data(loss, reduction, train):
+    counts, network = np.array([1, 3, 2, 1, 1, 2]), unbalanced(5, 3, seed=3)
+    options = {"until": 3.0, "reduction": reduction, "train": train}
+    weighted = gradient_flow(network, CLOUD, CLOUD_LABELS, loss, weights=counts, **options)
+    x, y = np.repeat(CLOUD, counts, axis=0), np.repeat(CLOUD_LABELS, counts)
+    repeated = gradient_flow(network, x, y, loss, **options)
+    np.testing.assert_allclose(weighted.network_at().w, repeated.network_at().w, atol=1e-7)
+    np.testing.assert_allclose(weighted.loss([1.0, 3.0]), repeated.loss([1.0, 3.0]), rtol=1e-7)
+
+
+def test_weights_on_the_examples_reach_late_times():
+    network, x, y = unbalanced(4, 3, seed=2), CLOUD[:2], CLOUD_LABELS[:2]
+    weighted = gradient_flow(network, x, y, LOGISTIC, weights=[2.0, 1.0], log_until=60.0)
+    repeated = gradient_flow(network, x[[0, 0, 1]], y[[0, 0, 1]], LOGISTIC, log_until=60.0)
+    np.testing.assert_allclose(weighted.outputs()[-1], repeated.outputs()[-1][1:], rtol=1e-7)
+    even = gradient_flow(network, x, y, LOGISTIC, log_until=60.0)
+    assert np.abs(weighted.outputs()[-1] - even.outputs()[-1]).max() > 0.1
+
+
+def test_a_network_and_its_start_have_one_flow_with_the_slope_of_the_network():
+    network = unbalanced(5, 3, seed=1, slope=0.3)
+    one = gradient_flow(network, CLOUD, CLOUD_LABELS, LOGISTIC, until=3.0)
+    other = gradient_flow(Start.of(network), CLOUD, CLOUD_LABELS, LOGISTIC, until=3.0, slope=0.3)
+    np.testing.assert_array_equal(one.log_norms, other.log_norms)
+    assert one.network_at().slope == 0.3
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+def test_the_loss_of_a_run_is_that_of_its_networks_and_stops_it(reduction):
+    network, x, y = unbalanced(4, 3, seed=2), CLOUD[:2], CLOUD_LABELS[:2]
+    run = gradient_flow(network, x, y, LOGISTIC, log_until=1e3, loss_below=1e-10, reduction=reduction)
+    assert run.reason is Reason.LOSS and run.stopped == "the loss reached 1e-10"
+    assert run.loss()[-1] <= 1e-10 < run.loss()[-2]
+    for time in (0.0, 1.0, 30.0):
+        each = LOGISTIC.value(run.network_at(time)(x), y)
+        total = each.mean() if reduction == "mean" else each.sum()
+        assert run.loss([time])[0] == pytest.approx(total, rel=1e-10)
+
+
+def test_every_way_to_stop_is_named():
+    network, options = unbalanced(4, 3, seed=2), {"until": 5.0}
+    few = gradient_flow(network, CLOUD, CLOUD_LABELS, SQUARE, max_steps=3, **options)
+    assert few.reason is Reason.STEPS and few.stopped.startswith("3 steps were taken") and len(few.times) == 4
+    low = gradient_flow(network, CLOUD, CLOUD_LABELS, SQUARE, loss_below=0.45, **options)
+    assert low.reason is Reason.LOSS and low.stopped == "the loss reached 0.45"
+    full = gradient_flow(network, CLOUD, CLOUD_LABELS, SQUARE, **options)
+    assert full.reason is Reason.TIME and full.stopped == "time reached 5"
+    late = gradient_flow(network, CLOUD[:2], CLOUD_LABELS[:2], LOGISTIC, log_until=1e3, loss_below=1e-30)
+    assert late.reason is Reason.LOSS and 60 < late.log_times[-1] < 80
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"until": None}, "until"),
+        ({"log_until": 3.0}, "log_until"),
+        ({"until": None, "log_until": 3.0}, "log_until needs a loss with an exponential tail"),
+        ({"train": "second"}, "train is 'second'"),
+        ({"start": Start([[1.0, 0.0]], [0.0], [1], [400.0])}, "log_outputs exceeds log_norms"),
+        ({"start": TwoLayer([[0.0, 0.0]], [1.0])}, "start has w = 0 in neuron 0"),
+        ({"start": TwoLayer([[[1.0, 0.0]]], [[1.0]])}, "start has directions of shape"),
+        ({"start": TwoLayer([[1.0, 0.0]], [1.0]), "slope": 0.5}, "slope is 0.5, allowed: none"),
+        ({"start": [[1.0, 0.0]]}, "allowed: a Start or a TwoLayer"),
+        ({"inputs": [[0.0, 0.0]]}, "zero vector"),
+        ({"inputs": [[1.0, 0.0, 0.0]]}, "inputs"),
+        ({"labels": [1.0, 2.0]}, "labels has shape"),
+        ({"labels": [np.nan]}, "labels holds nan"),
+        ({"weights": [0.0]}, "weights holds 0"),
+        ({"weights": [1.0, 1.0]}, "weights has shape"),
+        ({"until": -1.0}, "until holds -1.0"),
+        ({"rtol": 2.0}, "rtol holds 2.0"),
+        ({"slope": -0.1}, "slope holds -0.1"),
+        ({"reduction": "max"}, "reduction is 'max'"),
+        ({"loss": LOGISTIC}, "labels holds 2.0"),
+        ({"start": Start([[1.0, 0.0]], [200.0], [1])}, "log_norms holds 200 with log_outputs 200"),
+        ({"start": Start([[1.0, 0.0]], [200.0], [1], [101.0]), "train": "first"}, "log_norms holds 200"),
+        ({"start": Start([[1.0, 0.0]], [4.0], [-1]), "loss": EXPONENTIAL, "labels": [1.0]}, "loss is inf"),
+        ({"max_steps": 0}, "max_steps is 0"),
+    ],
+)
+def test_bad_input_is_named(change, message):
+    start = Start([[1.0, 0.0]], [0.0], [1])
+    good = {"start": start, "inputs": [[1.0, 0.0]], "labels": [2.0], "loss": SQUARE, "until": 1.0}
+    with pytest.raises(ValueError, match=message):
+        gradient_flow(**{**good, **change})
+
+
+def test_times_outside_the_run_are_refused():
+    run = gradient_flow(Start([[1.0, 0.0]], [-3.0], [1]), [[1.0, 0.0]], [1.0], SQUARE, until=1.0)
+    with pytest.raises(ValueError, match="times holds 2"):
+        run.at([2.0])

@@ -1,0 +1,223 @@
+"""Late and stiff stretches of a flow: exact solutions, two methods that agree, and where it rests."""
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+from scipy.special import expi, expit, logsumexp
+
+from lib.flow import gradient_flow
+from lib.flow.coordinates import Span
+from lib.flow.late import Implicit, Late
+from lib.flow.run import Explicit, Run
+from lib.flow.trajectory import Reason, Stop, Task, Weights
+from lib.models.two_layer import Start, TwoLayer
+from lib.theory.clustering import symmetric_pair_margin
+from lib.training.losses import EXPONENTIAL, HINGE, LOGISTIC, SQUARE, TWICE_LOGISTIC
+from tests.flow.problems import (
+    CLOUD,
+    CLOUD_LABELS,
+    DIRECTIONS,
+    SIGNS,
+    UNIT,
+    unbalanced,
+)
+
+FOUR, LABELS = np.random.default_rng(0).standard_normal((4, 3)), np.array([1.0, -1.0, 1.0, -1.0])
+
+
+@pytest.mark.parametrize("log_until", [5.0, 50.0, 1e4, 1e8])
+def test_a_balanced_neuron_at_late_times_is_the_exponential_integral(log_until):
+    # q' = 2 q exp(-q), so that 2 t = Ei(q) - Ei(q_0); beyond 700 by the asymptotic series of Ei.
+    run = gradient_flow(UNIT, [[1.0]], [1.0], EXPONENTIAL, log_until=log_until)
+    q = run.outputs()[-1, 0]
+    assert run.stopped == f"log time reached {log_until:.6g}" and run.log_times[-1] == pytest.approx(
+        log_until
+    )
+    terms = np.cumprod(np.concatenate([[1.0], np.arange(1, 11) / q]))
+    log_time = q - np.log(2 * q) + np.log(terms.sum()) if q > 40 else np.log((expi(q) - expi(1.0)) / 2)
+    # One step's error is 1e-9 of the weights; they make q, and what is to be compared is its excess.
+    assert log_time == pytest.approx(log_until, abs=1e-6, rel=1e-7)
+
+
+@pytest.mark.parametrize("loss", [LOGISTIC, TWICE_LOGISTIC])
+@pytest.mark.parametrize("log_until", [3.0, 12.0])
+def test_the_symmetric_pair_follows_its_closed_form_into_late_times(loss, log_until):
+    x, v = np.array([[0.8, 0.6], [-0.8, -0.6]]), 0.8
+    w = np.repeat([[0.1, 0.05], [-0.1, -0.05]], 3, axis=0)
+    network = TwoLayer(w, v * np.repeat([1.0, -1.0], 3), 0.35)
+    run = gradient_flow(network, x, np.array([1.0, -1.0]), loss, train="first", log_until=log_until)
+    speed = 2.0 if loss is TWICE_LOGISTIC else 1.0
+    exact = symmetric_pair_margin(speed * np.exp(log_until), network(x)[0], slope=0.35, k=3, v=v, norm=1.0)
+    np.testing.assert_allclose(run.outputs()[-1] * [1, -1], exact, rtol=1e-8)
+
+
+def test_late_times_agree_with_the_flow_of_mean_neurons():
+    rng = np.random.default_rng(3)
+    x = np.concatenate(
+        [rng.standard_normal((5, 2)) * 0.3 + [1, 1], rng.standard_normal((5, 2)) * 0.3 - [1, 1]]
+    )
+    y = np.repeat([1.0, -1.0], 5)
+    offsets = Start.two_sided(3, 2, np.log(0.01), rng=rng, v=0.5).network()
+    network = TwoLayer(np.repeat([[0.5, 0.5], [-0.5, -0.5]], 3, axis=0) + offsets.w, offsets.a, 0.3)
+    # The margins are linear in the two means; in units with ds = L dt their flow has no small numbers.
+    gates = [np.where(x @ w.mean(axis=0) > 0, 1.0, 0.3) for w in np.split(network.w, 2)]
+    rows = 0.5 * np.sqrt(3) * y[:, None] * np.hstack([gates[0][:, None] * x, -gates[1][:, None] * x])
+
+    def field(_, state):
+        q = rows @ state[:-1]
+        total = logsumexp(np.where(q > 36, -q, np.log(np.logaddexp(0, -np.minimum(q, 36)))))
+        return np.append(
+            np.exp(-np.logaddexp(0, q) - total) @ rows, np.exp(np.log(len(y)) - total - state[-1])
+        )
+
+    means = np.array([w.mean(axis=0) for w in np.split(network.w, 2)])
+    start = np.append(np.sqrt(3) * means, 0.0)
+    end = solve_ivp(field, (0, 1e3), start, "Radau", rtol=1e-10, atol=1e-12).y[:, -1]
+    run = gradient_flow(network, x, y, LOGISTIC, train="first", log_until=end[-1])
+    moved = np.repeat(end[:-1].reshape(2, 2) / np.sqrt(3) - means, 3, axis=0)
+    np.testing.assert_allclose(run.network_at().w, network.w + moved, rtol=1e-6)
+
+
+def test_a_late_run_meets_the_plain_one_and_is_dense():
+    network = unbalanced(4, 3, seed=2)
+    x, y = CLOUD[:2], CLOUD_LABELS[:2]
+    late = gradient_flow(network, x, y, LOGISTIC, log_until=8.0)
+    plain = gradient_flow(network, x, y, LOGISTIC, until=np.exp(8.0))
+    assert plain.stopped.startswith("time reached") and late.stopped == "log time reached 8"
+    times = np.exp(np.linspace(-2, 8, 21))[:-1]
+    np.testing.assert_allclose(late.outputs(times), plain.outputs(times), atol=1e-7)
+    np.testing.assert_array_equal(late.at(log_times=np.log(times)).signs, late.at(times).signs)
+
+
+@pytest.mark.parametrize("log_until", [1.1, 3.3, 7.7, 33.0, 720.0, 1234.5])
+def test_the_last_log_time_is_the_one_asked_for(log_until):
+    run = gradient_flow(Start([[1.0]], [0.0], [1]), [[1.0]], [1.0], LOGISTIC, log_until=log_until)
+    assert run.log_times[-1] == log_until and run.stopped == f"log time reached {log_until:g}"
+    assert run.at(log_times=[log_until]).log_norms[0, 0] == pytest.approx(run.log_norms[-1, 0], abs=1e-9)
+
+
+MIXED = np.array([[1.0, 0.2], [-0.5, 1.0], [0.3, -1.0], [-1.0, -0.4], [0.9, 0.8]])
+
+
+MIXED_LABELS = np.array([1.0, 1.0, -1.0, 1.0, -1.0])
+
+
+def test_what_cannot_be_separated_comes_to_rest_at_the_least_loss():
+    # One unit of slope 1 is logistic regression, whose loss is strictly convex here.
+    run = gradient_flow(
+        Start([[0.6, 0.8]], [-2.0], [1], [0.0]), MIXED, MIXED_LABELS, LOGISTIC,
+        train="first", slope=1.0, log_until=1e8,
+    )  # fmt: skip
+    pull = (expit(-MIXED_LABELS * run.outputs()[-1]) * MIXED_LABELS) @ MIXED
+    assert run.stopped == "log time reached 1e+08" and np.abs(pull).max() < 1e-9
+
+
+def test_a_datum_that_no_neuron_sees_does_not_hold_the_others_up():
+    inputs, labels = np.array([[1.0, 0.2], [0.8, -0.3], [-1.0, 0.0]]), np.array([1.0, 1.0, 1.0])
+    runs = [
+        gradient_flow(
+            Start([[1.0, 0.0]], [-1.0], [1], [0.0]), inputs[:n], labels[:n], LOGISTIC,
+            train="first", reduction="sum", log_until=1e5,
+        )
+        for n in (3, 2)
+    ]  # fmt: skip
+    assert runs[0].outputs()[-1, :2].min() == pytest.approx(1e5, rel=1e-3)
+    np.testing.assert_allclose(runs[0].outputs()[-1, :2], runs[1].outputs()[-1], rtol=1e-7)
+    assert runs[0].outputs()[-1, 2] == 0
+
+
+def test_a_network_that_sees_nothing_rests():
+    run = gradient_flow(
+        Start([[-1.0, 0.0]], [-2.0], [1]), [[1.0, 0.0], [1.0, 0.1]], [1, -1], LOGISTIC, log_until=1e8
+    )
+    assert run.stopped == "log time reached 1e+08" and run.log_times[-1] == 1e8
+    np.testing.assert_array_equal(run.log_norms, -2.0)
+
+
+def test_forces_that_balance_but_for_faint_ones_are_named():
+    # The first two data are one, with both labels; the margin of the third grows as log t for ever.
+    run = gradient_flow(
+        Start([[0.6, 0.8]], [-1.0], [1], [0.0]), [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]], [1, -1, 1], LOGISTIC,
+        train="first", slope=1.0, log_until=1e4,
+    )  # fmt: skip
+    assert run.stopped.startswith("the forces balanced at log time") and run.log_times[-1] < 1e4
+    # w' = exp(-w) / 3 at the end.
+    assert run.outputs()[-1, 2] == pytest.approx(run.log_times[-1] - np.log(3), rel=1e-3)
+
+
+@pytest.mark.parametrize("until", [1e5, 1e12, 1e100])
+def test_a_stiff_flow_reaches_any_time(until):
+    # Linear regression in an overdetermined case, with rates 1 and 1e4: at rest at the least squares.
+    inputs = np.array([[1.0, 0.1], [0.3, 100.0], [1.0, -80.0]])
+    labels = np.array([1.0, 2.0, -1.0])
+    run = gradient_flow(
+        Start([[0.6, 0.8]], [0.0], [1]),
+        inputs,
+        labels,
+        SQUARE,
+        train="first",
+        slope=1.0,
+        until=until,
+        rtol=1e-9,
+    )
+    exact = inputs @ np.linalg.lstsq(inputs, labels)[0]
+    assert run.stopped == f"time reached {until:g}"
+    np.testing.assert_allclose(run.outputs([until])[0], exact, atol=1e-7)
+
+
+def run_to_one(train, loss):
+    """Return a run of five unbalanced units on four data up to the time 1."""
+    start = Weights(DIRECTIONS, np.full(5, -0.5), SIGNS * 1.0, np.linspace(-1.0, 0.0, 5))
+    run = Run(start, Span(FOUR, DIRECTIONS), Task(FOUR, LABELS, loss, np.full(4, 0.25)), train, 0.2, 1e-10)
+    run.align(1.0)
+    run.integrate(Explicit(run, 1.0), 0.0, 1000)
+    return run
+
+
+@pytest.mark.parametrize("train", ["both", "first"])
+@pytest.mark.parametrize("loss", [SQUARE, LOGISTIC, EXPONENTIAL], ids=lambda loss: loss.name)
+def test_the_implicit_method_agrees_with_the_explicit_one(train, loss):
+    implicit, explicit = run_to_one(train, loss), run_to_one(train, loss)
+    implicit.integrate(Implicit(implicit, 4.0), 0.0, 1000)
+    explicit.integrate(Explicit(explicit, 4.0), 0.0, 1000)
+    times = np.linspace(0.0, 4.0, 17)
+    ends = [run.trajectory(Stop(Reason.TIME, "")).outputs(times) for run in (implicit, explicit)]
+    np.testing.assert_allclose(ends[0], ends[1], atol=1e-7)
+
+
+@pytest.mark.parametrize("train", ["both", "first"])
+@pytest.mark.parametrize("method", [Implicit, Late])
+def test_the_jacobian_of_the_implicit_method_is_the_derivative(train, method):
+    run = run_to_one(train, LOGISTIC)
+    method = method(run, 30.0)
+    state = method.solver(None).y
+    steps = 1e-6 * np.eye(len(state))
+    numeric = [
+        (method.velocity(1.0, state + step) - method.velocity(1.0, state - step)) / 2e-6 for step in steps
+    ]
+    np.testing.assert_allclose(method.jacobian(1.0, state), np.transpose(numeric), atol=1e-8)
+
+
+@pytest.mark.parametrize("m", [1, 3])
+def test_what_moves_as_the_logarithm_of_time_is_followed_as_far_as_rounding_allows(m):
+    """The first three data balance; the margin q of the last obeys ``q' = m exp(-q) / 4`` at late times."""
+    inputs = np.array([[1.0, 0.0], [1.5, 0.0], [-1.0, 0.0], [0.3, 1.0]])
+    run = gradient_flow(
+        Start(np.tile([0.6, 0.8], (m, 1)), np.linspace(-1.0, 0.0, m), np.ones(m), np.zeros(m)), inputs,
+        [1, -1, 1, 1], LOGISTIC,
+        train="first", slope=1.0, until=1e40,
+    )  # fmt: skip
+    assert run.stopped == "time reached 1e+40" or "too faint to be followed" in run.stopped
+    assert run.log_times[-1] > 30 and (run.log_times > 12).sum() < 400
+    late = run.log_times > 25
+    # Steps err by 1e-9 of weights of size 90 at most, and the balance is off by 1/t at exp(25).
+    np.testing.assert_allclose(run.outputs()[late, 3], run.log_times[late] + np.log(m / 4), atol=2e-7)
+
+
+def test_a_long_rest_at_the_margin_survives_huge_trial_steps():
+    run = gradient_flow(
+        Start(DIRECTIONS, np.full(5, -1e5), SIGNS), FOUR, LABELS, HINGE, until=1e12, max_steps=2000
+    )
+    assert run.stopped == "time reached 1e+12"
+    losses = HINGE.value(run.outputs(), LABELS).mean(axis=1)
+    assert (np.diff(losses) < 1e-12).all()
