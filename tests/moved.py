@@ -1,10 +1,9 @@
 """How far the numbers behind a verdict may move from the record before a test fails, although it stands.
 
 A verdict says that numbers are within a tolerance; a bug that moves them inside it changes no text.  So what
-the claims measured at ``BOOK_SEED`` 0 is recorded.  The worst entry of an array can be another one elsewhere
-when all errors are rounding, so two things are compared that do not depend on which it is: the worst deviation
-in units of its tolerance, and five order statistics of the entries (of a single number, the number).  They may
-move
+the claims measured at ``BOOK_SEED`` 0 is recorded.  Which entry is the worst is chance when all errors are
+rounding, so two things are compared that do not depend on it: the worst deviation in units of its tolerance,
+and five order statistics of the entries (of a single number, the number).  They may move
 
 * for a prediction, by a tenth of the tolerance;
 * for bounds, which mostly have none, by a tenth of the distance to the bound, and the order statistics by no

@@ -73,18 +73,6 @@ def _entries(name: str, value: ArrayLike, shape: tuple[int, ...] | None = None) 
     return array
 
 
-def _excess(name: str, values: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Return by how much the values miss a target; negative is the distance to a bound that is kept."""
-    with np.errstate(over="ignore"):
-        return {"at_most": values - target, "at_least": target - values}.get(name, abs(values - target))
-
-
-def _ratio(error: np.ndarray, allowed: np.ndarray) -> np.ndarray:
-    forbidden = np.where(error > 0, np.inf, 0.0)
-    with np.errstate(over="ignore"):
-        return np.divide(error, allowed, out=forbidden, where=(allowed > 0) & np.isfinite(error))
-
-
 def compare(
     measured: ArrayLike,
     *,
@@ -111,27 +99,32 @@ def compare(
         for name, target in zip(TARGETS, (predicted, at_most, at_least), strict=True)
         if target is not None
     }
-    excess = {name: _excess(name, values, target) for name, target in targets.items()}
-    errors = {name: np.maximum(excess[name], 0.0) for name in targets}
+    missed = {
+        "predicted": lambda target: abs(values - target),
+        "at_most": lambda target: values - target,
+        "at_least": lambda target: target - values,
+    }
     with np.errstate(over="ignore"):
-        allowed = {name: atol + rtol * abs(target) for name, target in targets.items()}
-    failing = np.any([(errors[name] > allowed[name]) | np.isinf(errors[name]) for name in targets], axis=0)
+        # By how much each target is missed; negative is the distance to a bound that is kept.
+        excess = np.stack([missed[name](target) for name, target in targets.items()])
+        errors = np.maximum(excess, 0.0)
+        allowed = atol + rtol * np.abs(np.stack([*targets.values()]))
+        ratios = np.where(errors > 0, np.inf, 0.0)
+        np.divide(errors, allowed, out=ratios, where=(allowed > 0) & np.isfinite(errors))
+    failing = np.any((errors > allowed) | np.isinf(errors), axis=0)
     # The entry shown has the largest error in units of its tolerance; among entries without error, the one
     # nearest to its bound.
-    ratios = {name: _ratio(errors[name], allowed[name]) for name in targets}
-    name, worst = max(
-        ((name, np.lexsort((excess[name].ravel(), ratios[name].ravel()))[-1]) for name in targets),
-        key=lambda pair: (ratios[pair[0]].flat[pair[1]], excess[pair[0]].flat[pair[1]]),
-    )
-    shown = {key: float(target.flat[worst]) for key, target in targets.items()}
+    worst = np.lexsort((excess.ravel(), ratios.ravel()))[-1]
+    entry = worst % values.size
+    shown = {key: float(target.flat[entry]) for key, target in targets.items()}
     ordered = np.sort(values, axis=None)
     return Comparison(
-        measured=float(values.flat[worst]),
+        measured=float(values.flat[entry]),
         predicted=shown.get("predicted"),
         at_most=shown.get("at_most"),
         at_least=shown.get("at_least"),
-        error=float(errors[name].flat[worst]),
-        tolerance=float(allowed[name].flat[worst]),
+        error=float(errors.flat[worst]),
+        tolerance=float(allowed.flat[worst]),
         size=values.size,
         failing=int(failing.sum()),
         quartiles=tuple(float(ordered[(values.size - 1) * part // 4]) for part in range(5)),
@@ -368,7 +361,7 @@ def verify(
             raise ValueError(f"printed is {printed!r}, allowed: a Variant, which must fail")
         main = compare(measured, **targets, **tolerances)
         control_varied = control.compared("control", measured, targets, tolerances)
-        printed_varied = printed and printed.compared("printed", measured, targets, tolerances)
+        printed_varied = printed.compared("printed", measured, targets, tolerances) if printed else None
     except ValueError as error:
         raise ValueError(f"{claim_id}: {error}") from None
     if not main.holds:

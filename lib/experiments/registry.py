@@ -24,6 +24,7 @@ from typing import Any
 import joblib
 
 from lib.checks import whole
+from lib.seeds import book_seed
 
 ROOT = Path(__file__).resolve().parents[2]
 NAME, WORDS = re.compile(r"[a-z0-9]+([-.][a-z0-9]+)*"), "small letters and digits, with - or . between"
@@ -159,12 +160,14 @@ def _import(wanted: Callable[[str], bool]) -> None:
 def quick(name: str, seeds: Sequence[int] = (0, 1, 2)) -> list[dict]:
     """Return the metrics of the quick configuration for each seed, computed once per process.
 
+    ``BOOK_SEED`` moves the seeds, :func:`lib.seeds.book_seed`.
+
     Raises ``ValueError`` for an unknown experiment and for seeds that are not one or more whole numbers.
     """
     experiment = find(name)
     if isinstance(seeds, str) or not isinstance(seeds, Sequence) or not seeds:
         raise ValueError(f"seeds is {seeds!r}, allowed: a sequence of at least one seed")
-    chosen = [whole("seeds", seed) for seed in seeds]
+    chosen = [book_seed(whole("seeds", seed)) for seed in seeds]
     return copy.deepcopy(computed(experiment.run, experiment.quick, chosen))
 
 

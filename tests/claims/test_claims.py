@@ -180,6 +180,18 @@ def test_a_share_is_stated_in_the_text_and_a_wrong_one_is_refused():
             Variant("a dropped factor", predicted=2.0, share=share)
 
 
+def test_a_variant_is_compared_with_what_it_changes_and_else_with_the_claims_own():
+    for changed, compared in (
+        ({"measured": 2.0}, (2.0, 1.0)),
+        ({"predicted": 2.0}, (1.0, 2.0)),
+        ({"measured": 3.0, "predicted": 2.0}, (3.0, 2.0)),
+    ):
+        found = check(control=Variant("changed", **changed)).control.comparison
+        assert (found.measured, found.predicted) == compared
+    with pytest.raises(ClaimFailed, match="the control passes"):
+        check(control=Variant("changed in both, so that they agree", measured=2.0, predicted=2.0))
+
+
 def test_what_would_pass_or_fail_whatever_was_measured_is_refused():
     values = np.array([0.2, 0.5])
     with pytest.raises(ValueError, match="predicted is measured itself"):

@@ -33,6 +33,7 @@ def at_most(bound):
 def counting(tmp_path, monkeypatch):
     """A folder with a record of the squares of 0, 1 and 2; the quick squares are a tenth of them."""
     monkeypatch.setenv("COUNTING", str(tmp_path))
+    monkeypatch.delenv("BOOK_SEED", raising=False)
     monkeypatch.setattr(registry, "_COMPUTED", {})
     write(filled((0, 1, 2)), tmp_path / "records")
     return tmp_path
