@@ -145,7 +145,6 @@ def descend(network=NETWORK, inputs=X, labels=Y, loss=LOGISTIC, **options):
         (lambda: programs.minimum_norm_interpolation([[np.inf, 0.0]], [1.0]), "inputs holds inf"),
         (lambda: programs.minimum_norm_interpolation(X, Y, slope=1.0), r"slope holds 1\.0"),
         (lambda: cone_data(1, 1, 3, 1.0, rng=RNG), r"mu holds 1\.0"),
-        (lambda: cone_data(1, 1, 3, 0.1, rng=None), "rng is None"),
         (lambda: digits_pair(1, 1), "negative is 1|positive is 1"),
         (lambda: mnist("validation"), "split is 'validation'"),
         (lambda: find("no-such-experiment"), "no-such-experiment"),

@@ -33,10 +33,10 @@ def mnist(split: str, *, fetch: bool = False) -> tuple[np.ndarray, np.ndarray]:
     """Return MNIST's images, bytes of shape (n, 28, 28), and their digits (n,); n is 60000 or 10000.
 
     ``split`` is "train" or "test", or "stand-in" for scikit-learn's digits enlarged to that shape, with which
-    code for MNIST is tried without its files.  The files are looked for in the folder that the environment variable
-    ``LEARNING_DYNAMICS_MNIST`` names, else in the cache; only with ``fetch`` are missing ones downloaded
-    there.  Raises ``FileNotFoundError`` for a missing file, ``ValueError`` for one with another SHA-256 and
-    ``ConnectionError`` if no mirror has it, all with its name.
+    code for MNIST is tried without its files.  The files are looked for in the folder that the environment
+    variable ``LEARNING_DYNAMICS_MNIST`` names, else in the cache; only with ``fetch`` are missing ones
+    downloaded there.  Raises ``FileNotFoundError`` for a missing file, ``ValueError`` for one with another
+    SHA-256 and ``ConnectionError`` if no mirror has it, all with its name.
     """
     if choice("split", split, ("train", "test", "stand-in")) == "stand-in":
         return _enlarged_digits()
@@ -99,9 +99,9 @@ def digits_pair(
     """Return the images of two digits, pixels in [0, 1]: inputs (n, pixels), labels +1 and -1 (n,).
 
     ``images`` are scikit-learn's "digits", of 64 pixels, or those of MNIST's "train" or "test" split or their
-    "stand-in", of 784, read as :func:`mnist` reads them.  ``per_class`` keeps the first so many of each digit, all by default.
-    ``centred`` subtracts the mean image of the pair, so that the two class sums are opposite if the classes
-    are of one size.  Raises ``ValueError`` for anything but two different digits, and for more images than
+    "stand-in", of 784, read as :func:`mnist` reads them.  ``per_class`` keeps the first so many of each
+    digit, all by default.  ``centred`` subtracts the mean image of the pair, so that the two class sums are
+    opposite if the classes are of one size.  Raises ``ValueError`` for anything but two different digits, and for more images than
     there are.
 
     >>> inputs, labels = digits_pair(1, 0)

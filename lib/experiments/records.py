@@ -386,9 +386,8 @@ def _hardware(device: str) -> dict[str, str | int]:
         "cores": os.cpu_count() or 1,
     }
     if device == "cuda":
-        import torch
-
-        found["graphics"] = torch.cuda.get_device_name()
+        # The experiment has computed with torch; a page that shows its record need not load it.
+        found["graphics"] = sys.modules["torch"].cuda.get_device_name()
     return found
 
 

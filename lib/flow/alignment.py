@@ -114,7 +114,7 @@ def alignment_phase(
 
     >>> phase = alignment_phase([[1.0, 1.0]], [1], np.eye(2), [1.0, -1.0])
     >>> phase.events.time.round(6), phase.patterns, [part.round(6) for part in phase.asymptotics]
-    (array([0.623225]), array([[ True, False]]), [array([1.]), array([-0.534838])])
+    (array([0.623225]), array([[ True, False]]), [array([1.]), array([-0.276652])])
     """
     w, inputs = array("w", w, ("m", "d")), array("inputs", inputs, ("n", "d"))
     if (zero := np.flatnonzero(~w.any(axis=1))).size:

@@ -14,11 +14,7 @@ INPUTS, LABELS = np.array([[1.0, 0.0], [-0.5, 1.0], [-1.0, 0.0]]), np.array([1.0
 
 
 def all_neurons(network, x, y, log_until):
-    norms = np.linalg.norm(network.w, axis=1)
-    return gradient_flow(
-        network.w / norms[:, None], np.log(norms), np.sign(network.a), x, y, LOGISTIC, train="first",
-        log_outputs=np.log(np.abs(network.a)), slope=network.slope, log_until=log_until,
-    )  # fmt: skip
+    return gradient_flow(network, x, y, LOGISTIC, train="first", log_until=log_until)
 
 
 def margin(run, log_time, x):
@@ -53,7 +49,7 @@ def test_a_regime_that_lasts_is_followed_to_late_times():
     network = TwoLayer(np.repeat([[2.0, 1.5], [-2.0, -1.5]], 3, axis=0) + offsets.w, offsets.a, 0.3)
     log_time, last = agreement_end(network, x, y, log_until=1e4)
     assert log_time == np.inf
-    np.testing.assert_allclose(last.w, all_neurons(network, x, y, 1e4).network().w, rtol=1e-7)
+    np.testing.assert_allclose(last.w, all_neurons(network, x, y, 1e4).network_at().w, rtol=1e-7)
 
 
 def test_a_network_outside_every_regime_is_refused():

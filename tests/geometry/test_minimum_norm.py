@@ -1,4 +1,4 @@
-"""The minimum-norm program against closed forms and other solvers, its certificate, and data it must refuse."""
+"""The minimum-norm program against closed forms and other solvers, its certificate, and bad data."""
 
 from functools import cache
 

@@ -184,7 +184,7 @@ def test_a_run_that_diverges_stops_and_keeps_what_was_recorded(loss):
 
 
 def balanced(network, shift=0.0):
-    """The start of the network's first layer, times exp(shift), with output weights of its norms and signs."""
+    """The start of the network's first layer, times exp(shift), and of its signs."""
     norms = np.linalg.norm(network.w, axis=-1)
     return Start(network.w / norms[..., None], np.log(norms) + shift, np.sign(network.a))
 
