@@ -69,7 +69,8 @@ def survives(bug: Bug, copy: Path) -> bool:
     last = done.stdout.decode().strip().rpartition("\n")[2]
     # Passed, a test failed, or one could not be collected; without pytest's own word it has not run at all.
     if done.returncode and not (done.returncode in (1, 2) and ("failed" in last or "error" in last)):
-        raise RuntimeError(f"{bug.id}: pytest ended with {done.returncode}\n{(done.stdout + done.stderr).decode()[-2000:]}")
+        told = (done.stdout + done.stderr).decode()[-2000:]
+        raise RuntimeError(f"{bug.id}: pytest ended with {done.returncode}\n{told}")
     return done.returncode == 0
 
 
