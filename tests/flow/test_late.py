@@ -96,6 +96,22 @@ def test_the_last_log_time_is_the_one_asked_for(log_until):
     assert run.at(log_times=[log_until]).log_norms[0, 0] == pytest.approx(run.log_norms[-1, 0], abs=1e-9)
 
 
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+def test_a_late_run_ends_with_the_step_in_which_its_loss_falls_below_what_was_asked(reduction):
+    network, x, y = unbalanced(4, 3, seed=2), CLOUD[:2], CLOUD_LABELS[:2]
+    options = {"weights": [3.0, 2.0], "reduction": reduction, "log_until": 60.0, "loss_below": 1e-8}
+    run = gradient_flow(network, x, y, TWICE_LOGISTIC, **options)
+    assert run.reason is Reason.LOSS and run.loss()[-1] <= 1e-8 < run.loss()[-2]
+
+
+@pytest.mark.parametrize("log_until", [1e2, 1e6])
+def test_an_early_moment_of_the_late_phase_is_as_exact_however_long_the_run(log_until):
+    run = gradient_flow(UNIT, [[1.0]], [1.0], EXPONENTIAL, log_until=log_until, rtol=1e-6)
+    log_times = np.array([3.0, 5.0, 10.0, 20.0])
+    found = np.log((expi(run.outputs(np.exp(log_times))[:, 0]) - expi(1.0)) / 2)
+    np.testing.assert_allclose(found, log_times, rtol=1e-5)
+
+
 MIXED = np.array([[1.0, 0.2], [-0.5, 1.0], [0.3, -1.0], [-1.0, -0.4], [0.9, 0.8]])
 
 
