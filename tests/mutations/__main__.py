@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -49,7 +50,7 @@ class Bug:
 def read_bugs(path: Path = BUGS) -> list[Bug]:
     """Return the bugs of the list, in its order."""
     listed = yaml.safe_load(path.read_text(encoding="utf-8"))
-    return [Bug(**{**fields, "tests": tuple(fields["tests"].split())}) for fields in listed]
+    return [Bug(**{**fields, "tests": tuple(shlex.split(fields["tests"]))}) for fields in listed]
 
 
 def survives(bug: Bug, copy: Path) -> bool:
