@@ -12,8 +12,8 @@ LIGHT_RULE = re.compile(r'([^{}/]*data-theme="?light\b[^{}]*)(\{[^{}]*\})')
 # What the themes draw in the dark only: without an override it would stay on paper.
 DARK_ONLY = """
 html[data-theme="dark"] .bd-content div.cell_output :is(.text_html, .widget-subarea, img) {
-  background: none;
-  color: inherit;
+  background: none !important;
+  color: inherit !important;
 }
 """
 

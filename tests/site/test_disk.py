@@ -38,6 +38,7 @@ def test_the_live_figures_move_in_the_place_of_their_pictures(open_page, disk, p
     figure = page.locator("figure", has=page.locator(f"[data-live={name}]"))
     assert len(figure.locator("figcaption").inner_text()) > 40
     assert not figure.locator("img").is_visible()
+    assert page.locator(".output script[src*=live]").count() == 0, "an empty box is left where it stood"
     line = figure.locator("path.live-line").last
     before, words = line.get_attribute("d"), figure.locator("output").last.inner_text()
     figure.locator("input").first.press("Home")

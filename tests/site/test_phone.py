@@ -10,6 +10,7 @@ PAGES = sorted(
     for path in SITE.glob("book/**/*.html")
     if 'class="math ' in path.read_text(encoding="utf-8")
 )
+OPEN_CARDS = "document.querySelectorAll('details.claim-card').forEach(card => (card.open = true))"
 # What of a formula's ink lies beyond the first ancestor that hides overflow, or lets it be scrolled to.
 BEYOND = """() => [...document.querySelectorAll("mjx-math")].flatMap((formula) => {
   const ink = formula.getBoundingClientRect();
@@ -31,7 +32,7 @@ BEYOND = """() => [...document.querySelectorAll("mjx-math")].flatMap((formula) =
 @pytest.mark.parametrize("name", PAGES)
 def test_no_formula_is_cut_and_those_in_text_and_ledger_fit(open_page, address, name):
     page = open_page(f"{address}/{name}", width=390)
-    page.locator("details.claim-card").evaluate_all("cards => cards.forEach(card => (card.open = true))")
+    page.evaluate(OPEN_CARDS)
     for width in (390, 360):
         page.set_viewport_size({"width": width, "height": 900})
         beyond = page.evaluate(BEYOND)
@@ -47,6 +48,7 @@ def test_a_formula_that_is_cut_is_found(open_page, address):
 
 def test_a_formula_that_fits_does_not_scroll(open_page, address):
     page = open_page(f"{address}/book/early_alignment/alignment_time.html", width=390)
+    page.evaluate(OPEN_CARDS)
     formulas = page.locator("span.math")
     scrolling = "all => all.filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.textContent)"
     assert formulas.count() > 100 and formulas.evaluate_all(scrolling) == []

@@ -2,7 +2,7 @@
 
 import pytest
 
-# Text whose contrast with white paper, or with the light box it stands in, is below 4.5.
+# Text whose contrast with the paper, or with the box it stands in, is below 4.5, and text in a dark box.
 PALE = """() => {
   const channels = (colour) => colour.match(/[\\d.]+/g).map(Number);
   const luminance = ([r, g, b]) => {
@@ -24,7 +24,8 @@ PALE = """() => {
     if (element.closest("mjx-assistive-mml, script, style")) continue;
     const [ink, paper] = [getComputedStyle(element).color, ground(element)];
     const contrast = (luminance(paper) + 0.05) / (luminance(channels(ink)) + 0.05);
-    if (contrast < 4.5) pale.add(`${element.tagName}.${element.className}: ${ink} on ${paper}`);
+    if (contrast >= 4.5 && luminance(paper) >= 0.7) continue;
+    pale.add(`${element.tagName}.${element.className}: ${ink} on ${paper}`);
   }
   return [...pale];
 }"""

@@ -94,7 +94,10 @@ export function slider(parent, { label, from, to, step, value, show = String }, 
 // Draws the live figures of one name, each in the place of the picture that the page has for it.
 export function enliven(name, show) {
   for (const frame of document.querySelectorAll(`[data-live=${name}]`)) {
-    document.getElementById(`fig-live-${name.replaceAll("_", "-")}`)?.prepend(frame);
+    const picture = document.getElementById(`fig-live-${name.replaceAll("_", "-")}`);
+    const output = frame.closest(".output");
+    picture?.prepend(frame);
+    if (picture) output.remove();
     frame.classList.add("live-drawn");
     show(frame);
   }
