@@ -28,7 +28,7 @@ def test_the_scorecard_filters(open_page, disk):
 @pytest.mark.parametrize(
     "page_name, name",
     [
-        ("sigmoidal_curves/closed_form", "neuron_orbits"),
+        ("sigmoidal_curves/more", "neuron_orbits"),
         ("saddle_to_saddle/two_plateaus", "two_logistics"),
     ],
 )
@@ -49,7 +49,7 @@ def test_the_live_figures_move_in_the_place_of_their_pictures(open_page, disk, p
 
 
 @pytest.mark.parametrize("how", ["without scripts", "in print"])
-@pytest.mark.parametrize("page_name", ["sigmoidal_curves/closed_form", "saddle_to_saddle/two_plateaus"])
+@pytest.mark.parametrize("page_name", ["sigmoidal_curves/more", "saddle_to_saddle/two_plateaus"])
 def test_under_a_live_figure_lies_a_picture(open_page, disk, page_name, how):
     page = open_page(f"{disk}/book/{page_name}.html", java_script_enabled=how == "in print")
     page.emulate_media(media="print" if how == "in print" else "screen")

@@ -153,7 +153,7 @@ def test_the_scorecard_filters(browser, address):
 
 
 def test_formulas_are_no_tab_stops(open_page, address):
-    page = open_page(f"{address}/book/sigmoidal_curves/closed_form.html")
+    page = open_page(f"{address}/book/sigmoidal_curves/more.html")
     assert page.locator("mjx-container").count() > 100
     assert page.locator("mjx-container").evaluate_all("all => all.filter(e => e.tabIndex >= 0).length") == 0
     page.locator(".bd-article h1 a").focus()
@@ -174,7 +174,7 @@ def test_search_finds_a_chapter(browser, address):
 
 def test_the_live_orbits_are_the_library_s(browser, address):
     page = browser.new_page()
-    page.goto(f"{address}/book/sigmoidal_curves/closed_form.html")
+    page.goto(f"{address}/book/sigmoidal_curves/more.html")
     for h, a in ((0.4, -0.2), (0.4, 0.9), (0.3, -0.5)):
         script = f"import('/_static/live/neuron_orbits.js').then(m => m.orbit({h}, {a}, 10, 0.01))"
         orbit = np.array(page.evaluate(script))
