@@ -89,13 +89,6 @@ def test_a_late_run_meets_the_plain_one_and_is_dense():
     np.testing.assert_array_equal(late.at(log_times=np.log(times)).signs, late.at(times).signs)
 
 
-@pytest.mark.parametrize("log_until", [1.1, 3.3, 7.7, 33.0, 720.0, 1234.5])
-def test_the_last_log_time_is_the_one_asked_for(log_until):
-    run = gradient_flow(Start([[1.0]], [0.0], [1]), [[1.0]], [1.0], LOGISTIC, log_until=log_until)
-    assert run.log_times[-1] == log_until and run.stopped == f"log time reached {log_until:g}"
-    assert run.at(log_times=[log_until]).log_norms[0, 0] == pytest.approx(run.log_norms[-1, 0], abs=1e-9)
-
-
 MIXED = np.array([[1.0, 0.2], [-0.5, 1.0], [0.3, -1.0], [-1.0, -0.4], [0.9, 0.8]])
 
 
