@@ -12,7 +12,7 @@ def test_cone_data_has_its_least_cosine_and_norms(seed, mu):
     inputs, labels = cone_data(3, 4, 5, mu, rng=np.random.default_rng(seed), norms=(0.5, 2.0))
     assert labels.tolist() == [1.0] * 3 + [-1.0] * 4
     lengths = np.linalg.norm(inputs, axis=1)
-    assert lengths.min() >= 0.5 and lengths.max() <= 2
+    assert lengths.min() >= 0.5 and lengths.max() <= 2 and np.ptp(lengths) > 0.1
     signed = labels[:, None] * inputs / lengths[:, None]
     assert (signed @ signed.T).min() == pytest.approx(mu, abs=1e-15)
 

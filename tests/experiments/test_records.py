@@ -247,11 +247,11 @@ def test_metrics_that_cannot_be_recorded_are_a_failure(returned, tmp_path):
 
 def test_of_a_seed_on_record_the_values_stay_and_only_new_seeds_count_for_a_run(tmp_path):
     folder = tmp_path / "journal"
-    write(filled((0, 1), offset=100), tmp_path)
-    finish(folder, 1, 2)
+    write(filled((1, 2), offset=100), tmp_path)
+    finish(folder, 1, 0)
     record = gather(COUNT, "full", folder, tmp_path)
-    assert record.values("square").tolist() == [100, 101, 4] and record.seeds == (0, 1, 2)
-    assert [run["seeds"] for run in record.runs] == [[0, 1], [2]]
+    assert record.values("square").tolist() == [0, 101, 104] and record.seeds == (0, 1, 2)
+    assert [run["seeds"] for run in record.runs] == [[1, 2], [0]]
     assert gather(COUNT, "full", folder, tmp_path) == record == recorded("counting", folder=tmp_path)
 
 

@@ -171,6 +171,17 @@ def test_a_lost_seed_is_named_and_leaves_the_others_alone():
         np.testing.assert_allclose(run.network(INPUTS)[k].detach(), expected, rtol=1e-10, atol=1e-13)
 
 
+def test_a_seed_is_lost_with_its_logits_though_its_objective_is_finite():
+    start = deepcopy(START)
+    with torch.no_grad():
+        for weight in start.weights:
+            weight[2] *= 1e200
+    settings = {"objective": lambda f, y: f.nan_to_num().tanh().mean(-1), "optimiser": partial(SGD, lr=0.1)}
+    with pytest.raises(Diverged) as caught:
+        train(start, INPUTS, LABELS, steps=1, **settings)
+    assert caught.value.seeds == (2,)
+
+
 def test_a_run_stops_when_all_seeds_are_lost():
     settings = {"objective": lambda f, y: f.square().mean(-1), "optimiser": partial(SGD, lr=1.0)}
     with pytest.raises(Diverged) as caught:
