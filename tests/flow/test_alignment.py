@@ -156,15 +156,6 @@ def test_patterns_at_agree_with_events_and_directions():
     np.testing.assert_array_equal(phase.patterns_at(np.array([1e3]))[0], phase.patterns)
 
 
-def test_exactly_opposite_unit_stays_and_shrinks():
-    phase = alignment_phase([[-3.0, 0.0]], [-1], [[-1.0, 0.0]], [2.0])
-    assert phase.events.size == 0
-    directions, log_norms = phase.at(np.array([5.0, 500.0]))
-    np.testing.assert_array_equal(directions[:, 0], [[-1.0, 0.0]] * 2)
-    np.testing.assert_allclose(log_norms[:, 0], np.log(3) - 2 * np.array([5.0, 500.0]))
-    assert phase.asymptotics[0] == [-2.0] and phase.asymptotics[1] == [0.0]
-
-
 def sliding_problem():
     # Datum 0 pulls to (1, 0.6), datum 1 = (0, 1) pushes back: the unit slides along the first axis.
     return np.array([[1.0, -0.5]]), [1.0], np.array([[1.0, 0.6], [0.0, 1.0]]), np.array([1.0, -2.0])

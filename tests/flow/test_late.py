@@ -142,14 +142,6 @@ def test_a_datum_that_no_neuron_sees_does_not_hold_the_others_up():
     assert runs[0].outputs()[-1, 2] == 0
 
 
-def test_a_network_that_sees_nothing_rests():
-    run = gradient_flow(
-        Start([[-1.0, 0.0]], [-2.0], [1]), [[1.0, 0.0], [1.0, 0.1]], [1, -1], LOGISTIC, log_until=1e8
-    )
-    assert run.stopped == "log time reached 1e+08" and run.log_times[-1] == 1e8
-    np.testing.assert_array_equal(run.log_norms, -2.0)
-
-
 def test_forces_that_balance_but_for_faint_ones_are_named():
     # The first two data are one, with both labels; the margin of the third grows as log t for ever.
     run = gradient_flow(

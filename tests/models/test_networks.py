@@ -81,18 +81,6 @@ def test_leading_axes_of_networks_and_of_inputs():
             np.testing.assert_allclose(whole[index], part, rtol=1e-12, atol=1e-13)
 
 
-def test_a_network_keeps_its_own_weights_in_double_precision():
-    w = np.eye(2, dtype="float32")
-    w.flags.writeable = False
-    network = TwoLayer(w, [1, -1], slope=1)
-    assert network.w.dtype == network.a.dtype == float and isinstance(network.slope, float)
-    a = np.ones(2)
-    network = network.with_weights(w, a)
-    a[0] = np.nan
-    assert network.a.tolist() == [1.0, 1.0]
-    assert network == network and network != network.with_weights(w, network.a)
-
-
 @given(st.integers(-300, 300), st.integers(1, 5), st.integers(1, 5))
 def test_gaussian_starts_are_balanced_at_every_scale(exponent, m, d):
     start = Start.gaussian(m, d, exponent * np.log(10), rng=np.random.default_rng(0))

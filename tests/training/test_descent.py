@@ -9,7 +9,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.integrate import solve_ivp
 
 from lib.models.two_layer import Start, TwoLayer
 from lib.training.descent import Diverged, Reason, gradient_descent, spherical_descent
@@ -90,37 +89,6 @@ def test_a_run_continues_where_another_stopped(first, second):
     half = gradient_descent(network, inputs, labels, LOGISTIC, step=0.1, steps=first).network
     rest = gradient_descent(half, inputs, labels, LOGISTIC, step=0.1, steps=second)
     np.testing.assert_array_equal(whole.network.w, rest.network.w)
-
-
-@pytest.mark.parametrize("slope", [0.3, 1.0])
-def test_descent_approaches_its_flow_at_first_order_and_loses_balance_at_that_order(slope):
-    network, inputs, labels = problem(slope=slope, scale=0.3)
-
-    def velocity(_, state):
-        now = network.with_weights(state[:15].reshape(5, 3), state[15:])
-        return -np.append(*now.gradients(inputs, lambda f: (f - labels) / 7))
-
-    start = np.append(network.w, network.a)
-    end = solve_ivp(velocity, (0, 1), start, method="DOP853", rtol=1e-9, atol=1e-12).y[:, -1]
-    steps = np.array([1 / 100, 1 / 200, 1 / 400])
-    runs = [
-        gradient_descent(network, inputs, labels, SQUARE, step=h, steps=round(1 / h)).network for h in steps
-    ]
-    errors = [abs(np.append(run.w, run.a) - end).max() for run in runs]
-    imbalance = [abs(run.a**2 - (run.w**2).sum(axis=1)).max() for run in runs]
-    for quantity in (errors, imbalance):
-        assert np.polyfit(np.log(steps), np.log(quantity), 1)[0] == pytest.approx(1, abs=0.05)
-
-
-def test_the_square_loss_falls_at_each_short_step_and_its_minimum_is_reached():
-    network, inputs, labels = problem(slope=1.0, n=3)
-    run = gradient_descent(
-        network, inputs, labels, SQUARE, step=0.02, steps=2000,
-        record=lambda now: SQUARE.value(now(inputs), labels).mean(), record_at=range(2001),
-    )  # fmt: skip
-    losses = np.array(run.recorded)
-    # Outputs are rounded at 1e-16: a loss of 1e-20 is known to one part in a million, less than it falls.
-    assert (np.diff(losses)[losses[1:] > 1e-20] < 0).all() and losses[-1] < 1e-20
 
 
 def test_records_are_taken_where_asked_and_the_second_layer_can_stay():

@@ -86,16 +86,3 @@ def test_limits_at_large_margins():
 def test_the_hinge_has_slope_zero_at_its_kink_and_its_full_slope_one_float_below():
     assert HINGE.slope(1.0, 1.0) == 0 and HINGE.slope(np.nextafter(1, 0), 1.0) == -1
     assert HINGE.slope(-1.0, -1.0) == 0 and HINGE.slope(np.nextafter(-1, 0), -1.0) == 1
-
-
-@EVERY_LOSS
-def test_lists_integers_single_precision_and_broadcasting(loss):
-    outputs, labels = [[0, 2, -3]], [[1], [-1]]
-    for wanted, got in (
-        (loss.value, loss.value(outputs, labels)),
-        (loss.slope, loss.slope(np.array(outputs, "float32"), np.array(labels, "int8"))),
-    ):
-        assert got.dtype == float
-        one_by_one = [[wanted(float(f), float(y)) for f in outputs[0]] for (y,) in labels]
-        np.testing.assert_array_equal(got, one_by_one)
-    assert loss.slope([], []).shape == (0,)
