@@ -8,10 +8,10 @@ RUN := .venv/bin/python -m
 SITE := _build/html/index.html
 
 .DEFAULT_GOAL := help
-.PHONY: help book test bench browser lint record release serve lab lock clean
+.PHONY: help book test mutations bench browser lint record release serve lab lock clean
 
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 20
 
 # Pages that show the same experiment run its quick configuration once.
 book: export LEARNING_DYNAMICS_COMPUTED := $(CURDIR)/_build/computed
@@ -24,6 +24,9 @@ test: .venv/installed browser lint ## run the tests of lib, every chapter under 
 	$(RUN) pytest -n 2 --dist loadfile --ignore tests/site
 	@$(MAKE) --no-print-directory book
 	$(RUN) pytest tests/site
+
+mutations: .venv/installed ## put seeded bugs into a copy of the code, one by one: a test must notice each
+	$(RUN) tests.mutations
 
 bench: .venv/installed ## measure speed and memory, write results/benchmarks.json
 	mkdir -p _build results

@@ -12,7 +12,7 @@ import pytest
 SECONDS = 30.0  # half more than the 20 s that a chapter should take
 # Pages that are still longer, with bounds of their own.
 LONGER = {
-    "sigmoidal_curves/closed_form": 100.0,
+    "sigmoidal_curves/more": 100.0,
     "saddle_to_saddle/two_plateaus": 100.0,
     "early_alignment/alignment_time": 100.0,
     "neuron_clustering/agreement_regimes": 100.0,

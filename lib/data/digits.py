@@ -101,8 +101,8 @@ def digits_pair(
     ``images`` are scikit-learn's "digits", of 64 pixels, or those of MNIST's "train" or "test" split or their
     "stand-in", of 784, read as :func:`mnist` reads them.  ``per_class`` keeps the first so many of each
     digit, all by default.  ``centred`` subtracts the mean image of the pair, so that the two class sums are
-    opposite if the classes are of one size.  Raises ``ValueError`` for anything but two different digits, and for more images than
-    there are.
+    opposite if the classes are of one size.  Raises ``ValueError`` for anything but two different digits,
+    and for more images than there are.
 
     >>> inputs, labels = digits_pair(1, 0)
     >>> inputs.shape, int((labels > 0).sum())

@@ -37,6 +37,7 @@ _DROWNED = 1e-4  # motion by rounding that hides what faint forces do
 _COARSEST = 1e-6  # tolerance, at most, where rounding moves the state by more than it should be
 _FAINT = 1e-6  # a force of less than this part of all may be that of a datum whose margin grows for ever
 _LAST_PLAIN = 690.0  # natural logarithm of the last time that plain time is used for
+_AHEAD = 10.0  # factor by which the clock grows before its tolerance, relative to that much, is chosen anew
 _EARLY = 0.1  # the late phase begins when the loss has fallen to this fraction of its value at zero output
 
 
@@ -265,8 +266,9 @@ class Late:
 
     def solver(self, first_step: float | None) -> OdeSolver:
         self.field.coordinates.renew(self.run.recorded[-1])
+        self.ahead = min(_AHEAD * max(1.0, self.clock), max(1.0, self.log_until))
         state, rtol = np.append(self.run.last_state(), self.clock), self.field.rtol
-        tolerances = np.append(np.full(len(state) - 1, rtol), rtol * max(1.0, self.log_until))
+        tolerances = np.append(np.full(len(state) - 1, rtol), rtol * self.ahead)
         return Radau(
             self.velocity, self.s, state, np.inf,
             rtol=1e-13, atol=tolerances, jac=self.jacobian, first_step=first_step,
@@ -295,7 +297,7 @@ class Late:
         self.run.record(time, float(_log_time(self.clock)), read(state[:-1]), path)
 
     def outgrown(self, state: np.ndarray) -> bool:
-        return self.field.coordinates.outgrown(state[:-1])
+        return self.field.coordinates.outgrown(state[:-1]) or state[-1] > self.ahead
 
     def at_rest(self) -> Stop | None:
         faint = Stop(Reason.FAINT, f"{_balanced(self.run)}, but for faint ones that will act later")

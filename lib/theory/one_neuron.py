@@ -110,22 +110,6 @@ def logit(times: ArrayLike, u0: ArrayLike, norm: ArrayLike = 1.0) -> np.ndarray:
     return np.maximum(result, u0)  # no rounding below the start
 
 
-def loose_bound(times: ArrayLike, u0: ArrayLike, norm: ArrayLike = 1.0) -> np.ndarray:
-    """Return ``2 log(norm t + e^(u0/2))``, an upper bound of the logit for c = 0 and ``u0 > 0``.
-
-    Twice the logit in the end.  [combes2018, Eq. 19]
-    """
-    return 2 * np.log(np.multiply(norm, times) + np.exp(np.divide(u0, 2)))
-
-
-def sharp_bound(times: ArrayLike, u0: ArrayLike, norm: ArrayLike = 1.0) -> np.ndarray:
-    """Return ``log(4 norm t log(norm t + e^(u0/2)) + e^u0)``, an upper bound tight up to log 2 + o(1).
-
-    From ``(e^u)' = 2 norm u e^u / (1 + e^u) <= 2 norm u`` and the loose bound for ``u``.  Ours.
-    """
-    return np.log(2 * np.multiply(norm, times) * loose_bound(times, u0, norm) + np.exp(u0))
-
-
 def curvature(u: ArrayLike, b: ArrayLike = 0.0) -> np.ndarray:
     """Return ``1 - 3 sigmoid(u) + u / (b^2 + u^2)``, whose sign is that of the curve's second derivative.
 

@@ -211,7 +211,7 @@ def spherical_descent(
         return v, rho
 
     first = (start.directions, start.log_norms)
-    return run_steps(first, descend, steps, record, record_at, shown=lambda now: Start(*now, s))
+    return run_steps(first, descend, steps, record, record_at, shown=lambda now: Start(now[0], now[1], s))
 
 
 def _data(

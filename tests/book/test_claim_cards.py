@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from claim_cards import NOT_YET, OURS, card_rows, erratum_of, line_numbers, tally
+from claim_cards import NOT_YET, OURS, erratum_of, line_numbers, tally
 
 from lib.claims.ledger import NOT_HERE, VERDICTS, find_claim, read_ledger
 from lib.claims.verify import Variant, verify
@@ -23,23 +23,6 @@ def test_the_line_of_a_card_shows_measured_predicted_and_control():
     assert (measured, predicted, control) == ("measured 3", "predicted 3.1 ± 0.25", "control fails in 3 of 4")
     single = decided(measured=2.0, predicted=None, at_most=3.0, atol=0.0, control=Variant("no", measured=4.0))
     assert line_numbers(single) == ["measured 2", "at most 3", "control fails"]
-
-
-def test_an_opened_card_shows_hypotheses_tolerance_and_the_share_of_the_control():
-    rows = dict(card_rows(decided()))
-    assert rows["Tolerance"] == "0.25 absolute: it is rounded"
-    assert rows["Control"].startswith("another law: 2 (worst of 4)")
-    assert rows["Control"].endswith("It fails in 3 of 4 entries: 75 %, and 75 % must.")
-    assert "Hypotheses" not in rows and "Printed form" not in rows
-    claim = next(
-        claim
-        for paper in read_ledger()
-        for claim in paper.claims
-        if claim.hypotheses and claim.expected == "corrected"
-    )
-    rows = dict(card_rows(decided(claim.id, printed=Variant("as printed", predicted=7.0))))
-    assert (rows["Hypotheses"], rows["As printed"]) == (claim.hypotheses, claim.statement)
-    assert rows["Wrong"] == claim.wrong and rows["Printed form"].startswith("as printed: 1 (worst of 4)")
 
 
 def test_the_papers_claims_and_ours_are_counted_apart():

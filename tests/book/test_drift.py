@@ -1,12 +1,9 @@
 """The log of the releases: it keeps all digits, grows only by changes, and says how far claims moved."""
 
 import json
-import re
-import warnings
 from dataclasses import asdict, replace
 
 import drift
-import matplotlib.pyplot as plt
 import pytest
 from drift import LOG, Measured, Release, append_release, main, movement, movements, read_releases
 from hypothesis import given
@@ -14,31 +11,13 @@ from hypothesis import strategies as st
 
 from lib.claims.ledger import read_ledger
 from lib.claims.verify import Variant, verify
-from tests.book import test_book
 
 FINITE = st.floats(-1e6, 1e6)
-POSITIVE = st.floats(1e-6, 1e6)
 
 
 def release(date="2026-01-31", **measured):
     claims = {name: Measured("verified", value, 1.0, None, None, 0.5) for name, value in measured.items()}
     return Release(date, "0" * 16, {"python": "3.13.1"}, 3, claims)
-
-
-@given(FINITE, FINITE, POSITIVE)
-def test_what_is_used_and_what_is_left_of_a_tolerance_add_up(measured, predicted, atol):
-    one = Measured("verified", measured, predicted, None, None, atol)
-    assert one.used + one.room / atol == pytest.approx(1, rel=1e-9, abs=1e-9 * (1 + one.used))
-
-
-@given(st.floats(0, 1), FINITE, POSITIVE, st.sampled_from([(True, True), (True, False), (False, True)]))
-def test_the_room_between_bounds_is_to_the_nearer_one(place, low, width, bounds):
-    high = low + width
-    measured = low + place * width
-    sides = [high - measured, measured - low]
-    limits = [bound if given else None for bound, given in zip((high, low), bounds, strict=True)]
-    room = Measured("verified", measured, None, *limits, 0.0).room
-    assert room == min(side for side, given in zip(sides, bounds, strict=True) if given)
 
 
 @given(FINITE, FINITE, FINITE, st.floats(-3, 3, allow_subnormal=False), st.integers(-20, 20))
@@ -119,30 +98,3 @@ def test_the_log_of_the_book_can_be_read_and_is_of_claims():
     assert LOG.exists() == bool(releases)
     assert not releases or len(set(releases[-1].claims) & listed) >= 60
     assert list(releases) == sorted(releases, key=lambda one: one.date)
-
-
-@pytest.mark.parametrize(
-    ("releases", "said"),
-    [
-        ([], "There is no release yet."),
-        ([release(a=1.0)], "There is only one release so far"),
-        ([release(a=1.0), release("2026-02-28", a=1.2, b=1.0)], "Of 1 claims .* 1 have moved"),
-        ([release(a=1.0), release("2026-02-28", a=1.0), release("2026-03-31", a=1.0)], "0 have moved"),
-    ],
-)
-def test_the_page_shows_any_number_of_releases(releases, said, monkeypatch, capsys):
-    renamed = [
-        replace(one, claims={f"combes2018-{name}": each for name, each in one.claims.items()})
-        for one in releases
-    ]
-    monkeypatch.setattr(drift, "read_releases", lambda: tuple(renamed))
-    names = {}
-    with plt.rc_context(), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*non-interactive")
-        for cell in test_book.code_cells(test_book.BOOK / "drift.md"):
-            exec(compile(cell.source, "drift.md", "exec"), names)
-        plt.close("all")
-    capsys.readouterr()
-    assert re.search(said, names["what"])
-    assert len(names["rows"]) == len(releases)
-    assert bool(names["largest"]) == ("1 have" in said)

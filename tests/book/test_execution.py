@@ -14,7 +14,7 @@ from tests.book.test_book import BENCHMARKS, BOOK, EXECUTED, ROOT, code_cells, n
 PAGES = [*EXECUTED, BENCHMARKS, *(BOOK / f"{page}.md" for page in ("comparison", "drift", "experiments"))]
 # Those that train torch networks; those of saddle to saddle are drawn by torch, as in the authors' code.
 WITH_TORCH = {
-    "sigmoidal_curves/closed_form.md",
+    "sigmoidal_curves/more.md",
     "saddle_to_saddle/two_plateaus.md",
     "early_alignment/alignment_time.md",
     "gradient_starvation/spectral_decoupling.md",

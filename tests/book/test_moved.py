@@ -85,8 +85,3 @@ def test_counts_may_not_move():
 )
 def test_a_number_under_a_bound_may_move_by_a_tenth_of_the_room_and_of_itself(bound, old, new, seen):
     assert bool(moved(recorded(old, **bound), recorded(new, **bound))) == seen
-
-
-def test_what_moved_is_said():
-    old, new = (recorded(one, predicted=1.0, atol=0.1) for one in (1.0, 1.05))
-    assert moved(old, new)[0] == f"{CLAIM}: 1 became 1.05, which may move by 0.01"

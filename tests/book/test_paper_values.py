@@ -2,10 +2,9 @@
 
 import math
 import re
-from itertools import pairwise
 
 import pytest
-from paper_values import PaperValue, read_numbers, read_papers
+from paper_values import read_papers
 
 from lib.claims.ledger import find_claim, read_ledger
 
@@ -45,13 +44,6 @@ def test_the_five_papers_are_there_and_numbers_are_decided_by_their_own_claims()
             assert {find_claim(claim).paper for claim in one.claims} <= {paper.paper}
 
 
-def test_values_of_one_place_stand_together():
-    for paper in PAPERS.values():
-        places = [value.place for value in paper.values]
-        changes = 1 + sum(one != other for one, other in pairwise(places))
-        assert changes == len(set(places))
-
-
 def test_every_number_is_well_formed():
     ids = [value.id for value in VALUES]
     assert len(ids) == len(set(ids))
@@ -81,24 +73,3 @@ def test_numbers_that_the_ledger_quotes_are_those_of_the_tables():
 def test_the_tables_hold_no_number_that_the_ledger_does_not_state(claim):
     stated = {float(number) for number in re.findall(r"\d+(?:\.\d+)?", find_claim(claim).statement)}
     assert {value.value for value in VALUES if claim in value.claims} <= stated
-
-
-def test_what_a_place_says_holds_for_each_of_its_values(tmp_path):
-    path = tmp_path / "toy.yml"
-    path.write_text(
-        """
-paper: toy
-places:
-- place: Table 1
-  title: Thirds
-  unit: "%"
-  values:
-  - {id: toy-1, quantity: A third, value: 33, error: 0.5, origin: rounded}
-  - {id: toy-2, quantity: Two thirds, value: 67, relation: below}
-without_numbers:
-- {place: Figure 1, what: a drawing}
-"""
-    )
-    first, second = read_numbers(path).values
-    assert first == PaperValue("toy-1", "toy", "Table 1", "Thirds", "A third", 33, "%", "is", 0.5, "rounded")
-    assert (second.unit, second.relation, second.error) == ("%", "below", None)

@@ -2,25 +2,21 @@
 
 import ast
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import side_by_side
-from bs4 import BeautifulSoup
 from hypothesis import given
 from hypothesis import strategies as st
-from paper_values import PaperValue, read_papers
-from side_by_side import Measurement, Reading, Row, comparison_table
+from paper_values import read_papers
+from side_by_side import Measurement, Reading
 
 from lib.experiments.records import NoRecord
 from tests.book import test_book
 
 PAGE = test_book.BOOK / "comparison.md"
-THIRD = PaperValue(
-    "toy-1", "toy", "Table 1", "Thirds & more", "A third, <b>", 33.0, "%", error=0.5, origin="rounded"
-)
 SQUARE = Reading("counting", lambda metrics, config: metrics["square"] * config["scale"], ("full", "slow"))
 
 
@@ -60,31 +56,6 @@ def test_a_reading_is_of_the_run_here_and_of_every_record_there_is(monkeypatch):
         "slow, 3 seeds, stale",
         "record-counting-slow",
     )
-
-
-def test_the_table_names_each_cell_and_escapes_what_it_shows():
-    second = replace(THIRD, id="toy-2", relation="below", claims=("combes2018-tab-1",), error=None, origin="")
-    rows = [
-        Row(THIRD, Measurement((33.1, 33.4), "2 seeds"), instead="make it"),
-        Row(second, recorded=(Measurement((30.0,), "1 seed", "record-x-full", "smaller"),)),
-        Row(replace(THIRD, id="toy-3", place="Table 2")),
-    ]
-    soup = BeautifulSoup(comparison_table(rows), "html.parser")
-    heads = [head.get_text() for head in soup.select("thead th")]
-    assert [place.get_text() for place in soup.select("tr.place")] == [
-        "Table 1 Thirds & more",
-        "Table 2 Thirds & more; ±: rounded",
-    ]
-    cells = [row.select("td") for row in soup.select("tbody tr:not(.place)")]
-    assert all([cell["data-label"] for cell in row] == heads for row in cells)
-    texts = [[cell.get_text() for cell in row] for row in cells]
-    spread = "33.25 % (33.1 to 33.4) 2 seeds"
-    assert texts[0] == ["A third, <b>", "33 ± 0.5 % rounded", spread, "make it", "–"]
-    assert texts[1][1:] == ["below 33 %", "not yet", "30 % 1 seed; smaller", "combes2018-tab-1"]
-    assert texts[2][2:4] == ["not yet", "not yet"]
-    assert soup.select_one("td a")["href"] == "#record-x-full"
-    assert soup.select_one("span[data-claim]")["data-claim"] == "combes2018-tab-1"
-    assert len(soup.select("tbody")) == 2 and soup.find("b") is None
 
 
 def test_no_number_of_ours_is_typed_into_the_page():

@@ -82,28 +82,6 @@ def test_the_entry_shown_is_the_worst_in_units_of_its_tolerance():
     assert (shown.measured, shown.predicted, shown.size, shown.failing) == (3.0, 3.5, 3, 1)
 
 
-@pytest.mark.parametrize("sign", [-1, 1])
-def test_an_error_beyond_the_largest_float_is_never_within_a_tolerance(sign):
-    largest = sign * np.finfo(float).max
-    for target in ("predicted", "at_most" if sign > 0 else "at_least"):
-        found = compare([0.0, largest], **{target: -largest}, rtol=1.5)
-        assert (found.error, found.failing) == (np.inf, 1)
-    assert compare([largest], predicted=largest).holds
-
-
-@given(arrays(float, st.integers(1, 5), elements=FINITE), FINITE, st.integers(0, 4))
-def test_the_order_of_the_entries_does_not_matter(values, target, shift):
-    one, other = (compare(np.roll(values, by), predicted=target, rtol=0.1, atol=1.0) for by in (0, shift))
-    assert one.failing == other.failing and one.error / one.tolerance == other.error / other.tolerance
-    assert one.quartiles == other.quartiles and one.quartiles[::4] == (values.min(), values.max())
-
-
-def test_numbers_of_every_kind_are_compared_in_double_precision():
-    for measured in (3, True + 2, Fraction(3), np.float32(3), [[3]], np.array(3, "int8")):
-        assert compare(measured, predicted=3).holds
-        assert not compare(measured, predicted=np.nextafter(3, 4)).holds
-
-
 # --- false proofs: each way in which a check can be none ---------------------------------------------------
 
 
@@ -142,12 +120,6 @@ def test_a_printed_form_that_holds_is_refused(claim_id):
         check(claim_id, printed=Variant("as printed", predicted=1.0))
 
 
-@given(st.floats(0.1, 10), st.floats(1.01, 5))
-def test_a_deliberately_wrong_theory_is_rejected(truth, factor):
-    with pytest.raises(ClaimFailed, match=r"toy-a \(Theorem 1\) fails"):
-        check(measured=truth, predicted=truth * factor, control=Variant("half of it", predicted=truth / 2))
-
-
 @given(st.integers(1, 20), st.integers(0, 20), st.sampled_from([None, 0.05, 0.5, 0.9, 1.0]))
 def test_a_control_fails_in_the_share_of_the_entries_that_it_states(size, failing, share):
     failing = min(failing, size)
@@ -169,15 +141,6 @@ def test_a_control_fails_in_the_share_of_the_entries_that_it_states(size, failin
             else:
                 with pytest.raises(ClaimFailed, match=r"passes|holds after all|in too few entries"):
                     check(claim_id, **arguments)
-
-
-def test_a_share_is_stated_in_the_text_and_a_wrong_one_is_refused():
-    for share, text in ((0.9, "in at least 90 % of the entries"), (1, "in all entries")):
-        control = Variant("a dropped factor", predicted=2.0, share=share)
-        assert f"control fails {text}, as it must: a dropped factor" in repr(check(control=control))
-    for share in (0, 1.1, np.nan, "all"):
-        with pytest.raises(ValueError, match="share"):
-            Variant("a dropped factor", predicted=2.0, share=share)
 
 
 def test_a_variant_is_compared_with_what_it_changes_and_else_with_the_claims_own():
@@ -239,7 +202,6 @@ def test_a_verdict_that_differs_from_the_ledger_fails(claim_id, changes, message
         ({"control": Variant("broken", measured=np.inf)}, "control 'broken': measured holds inf"),
         ({"printed": Variant("broken", measured=[])}, "printed 'broken': measured is empty"),
         ({"control": None}, "control is None, allowed: a Variant"),
-        ({"printed": "as printed"}, "printed is 'as printed', allowed: a Variant"),
         ({"data": ""}, "data is '', allowed: a phrase"),
     ],
 )
@@ -253,14 +215,9 @@ def test_a_variant_says_what_it_changes():
         Variant("the same")
     with pytest.raises(ValueError, match="what is ' ', allowed: a phrase"):
         Variant(" ", predicted=1.0)
-
-
-def test_verify_demands_a_control_and_a_reason():
-    for missing in ("control", "because"):
-        arguments = {"measured": 1, "predicted": 1, "because": "b", "control": Variant("c", predicted=2)}
-        del arguments[missing]
-        with pytest.raises(TypeError, match=missing):
-            verify("toy-a", **arguments)
+    for share in (0, 1.1, np.nan):
+        with pytest.raises(ValueError, match="share"):
+            Variant("a dropped factor", predicted=2.0, share=share)
 
 
 # --- what a verdict shows ----------------------------------------------------------------------------------
@@ -315,19 +272,11 @@ def test_a_file_that_is_no_ledger_is_refused_by_name(tmp_path, content):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("id: toy-a", "id: other-a", "an id starts with 'toy' and a dash"),
         ("kind: identity", "kind: poem", "kind 'poem' is none of"),
         ("expected: verified", "expected: maybe", "expected 'maybe' is none of"),
         ("expected: verified", "expected: refuted", "a refuted claim says what is wrong"),
         ("expected: verified", "expected: corrected, wrong: W", "'corrected' is given exactly when"),
-        ("expected: verified", "expected: verified, corrected: C", "'corrected' is given exactly when"),
         ("expected: verified", "expected: not here", "'reason' is given exactly when"),
-        ("expected: verified", "expected: verified, reason: R", "'reason' is given exactly when"),
-        (
-            "expected: verified",
-            "expected: verified, ours: perhaps",
-            "ours is 'perhaps', allowed: true or false",
-        ),
         ("statement: S", "statement: S, colour: red", "toy-a: .*colour"),
         (
             "claims:",

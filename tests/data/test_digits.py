@@ -2,7 +2,6 @@
 
 import functools
 import http.server
-import os
 import threading
 
 import numpy as np
@@ -13,7 +12,6 @@ from lib.data.digits import digits_pair, mnist
 from tests.images import idx_pair, write_mnist
 
 IMAGES, LABELS = "t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz"
-OWN = os.environ.get("LEARNING_DYNAMICS_MNIST")
 
 
 @pytest.fixture(autouse=True)
@@ -95,14 +93,6 @@ def test_fetching_takes_the_first_mirror_with_good_files(tmp_path, monkeypatch, 
     monkeypatch.setenv("LEARNING_DYNAMICS_MNIST", str(tmp_path / "new"))
     with pytest.raises(ConnectionError, match=rf"no mirror has a good {IMAGES}: {mirrors[0]}.*SHA256"):
         mnist("test", fetch=True)
-
-
-@pytest.mark.skipif(OWN is None, reason="needs MNIST's own test files, in a folder named by the environment")
-def test_mnists_own_test_split(monkeypatch):
-    monkeypatch.setenv("LEARNING_DYNAMICS_MNIST", str(OWN))
-    images, numbers = mnist("test")
-    assert images.shape == (10000, 28, 28)
-    assert np.bincount(numbers).tolist() == [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
 
 
 def test_a_pair_of_mnist(folder):

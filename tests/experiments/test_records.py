@@ -20,7 +20,6 @@ from lib.experiments.records import (
     ROOT,
     NoRecord,
     Record,
-    command,
     differences,
     fingerprint,
     gather,
@@ -88,11 +87,7 @@ def test_a_record_of_the_book_is_good_without_any_files_of_the_reader(path):
     assert record.stale() == ()
     assert (record.name, record.variant) == (path.parent.name, path.stem)
     assert sorted(seed for run in record.runs for seed in run["seeds"]) == list(record.seeds)
-    assert path.stat().st_size < 200_000
-
-
-def test_all_twenty_are_there():
-    assert len(COMMITTED) == 20
+    assert path.stat().st_size < 200_000 and len(COMMITTED) == 20
 
 
 @pytest.mark.parametrize(
@@ -154,6 +149,7 @@ def test_what_differs_is_named_with_its_place(before, after, told):
 def test_a_record_is_stale_when_configuration_code_or_experiment_have_changed(tmp_path, monkeypatch):
     record = write(filled((0, 1)), tmp_path)
     assert record.stale() == () and "stale" not in record.headline()
+    assert "&lt;b&gt;" in dataclasses.replace(record, title="<b>")._repr_html_()
     try:
         register(dataclasses.replace(COUNT, full=Counting(scale=2.0)))
         assert record.stale() == ("scale was 1.0, is 2.0",)
@@ -179,15 +175,6 @@ def test_values_are_one_a_seed_also_within_dictionaries_and_of_lists_of_any_leng
         inner.values("a")
 
 
-def test_a_record_shows_where_it_comes_from_and_is_escaped(tmp_path):
-    record = write(dataclasses.replace(filled((0, 1)), title="<b> & so on"), tmp_path)
-    html = record._repr_html_()
-    assert 'id="record-counting-full"' in html and "&lt;b&gt; &amp; so on" in html and "<b>" not in html
-    facts = dict(record.facts())
-    assert facts["Seeds"] == "0, 1" and facts["Time"] == "5.0 s; all processes together 9.0 s"
-    assert facts["File"] == "results/records/counting/full.json"
-
-
 # Files
 
 
@@ -198,8 +185,6 @@ def test_what_is_not_there_or_damaged_is_named(tmp_path):
         recorded("countin", folder=tmp_path)
     with pytest.raises(ValueError, match="variant is 'slwo'"):
         recorded("counting", "slwo", tmp_path)
-    with pytest.raises(ValueError, match="name is 'a b'"):
-        command("a b")
     path = write(filled((0, 1)), tmp_path).path
     whole = path.read_text()
     for damaged in (whole[:-40], "[]", "{}", whole.replace('"seeds": [0, 1],\n', '"seeds": [0],\n', 1)):
@@ -225,21 +210,12 @@ def test_a_file_that_is_replaced_again_and_again_is_whole_when_its_writer_is_kil
         assert set(content["long"]) == {content["k"]} and len(content["long"]) == 20000
 
 
-def test_what_json_cannot_hold_leaves_the_file_as_it_was(tmp_path):
-    path = tmp_path / "one.json"
-    save(path, {"loss": 0.5})
-    for bad in (np.nan, np.ones(1)):
-        with pytest.raises((ValueError, TypeError)):
-            save(path, {"loss": bad})
-    assert json.loads(path.read_text()) == {"loss": 0.5} and [*tmp_path.iterdir()] == [path]
-
-
 @pytest.mark.parametrize("returned", [[{"loss": np.nan}], [{"loss": np.ones(1)}], [], None])
-def test_metrics_that_cannot_be_recorded_are_a_failure(returned, tmp_path):
+def test_metrics_that_cannot_be_recorded_are_a_failure_that_leaves_no_half_written_file(returned, tmp_path):
     faulty = dataclasses.replace(COUNT, run=lambda config, seeds, device: returned)
     entry = run_seed(faulty, "full", 0, "cpu", RUN, tmp_path)
     assert "metrics" not in entry and entry["error"].split(":")[0] in ("ValueError", "TypeError")
-    assert seeds_in(tmp_path)[0]["error"] == entry["error"]
+    assert seeds_in(tmp_path)[0]["error"] == entry["error"] and len([*tmp_path.iterdir()]) == 1
 
 
 # From the journal to the record
@@ -247,11 +223,11 @@ def test_metrics_that_cannot_be_recorded_are_a_failure(returned, tmp_path):
 
 def test_of_a_seed_on_record_the_values_stay_and_only_new_seeds_count_for_a_run(tmp_path):
     folder = tmp_path / "journal"
-    write(filled((0, 1), offset=100), tmp_path)
-    finish(folder, 1, 2)
+    write(filled((1, 2), offset=100), tmp_path)
+    finish(folder, 1, 0)
     record = gather(COUNT, "full", folder, tmp_path)
-    assert record.values("square").tolist() == [100, 101, 4] and record.seeds == (0, 1, 2)
-    assert [run["seeds"] for run in record.runs] == [[0, 1], [2]]
+    assert record.values("square").tolist() == [0, 101, 104] and record.seeds == (0, 1, 2)
+    assert [run["seeds"] for run in record.runs] == [[1, 2], [0]]
     assert gather(COUNT, "full", folder, tmp_path) == record == recorded("counting", folder=tmp_path)
 
 
@@ -294,9 +270,6 @@ def test_a_quick_experiment_runs_once_and_what_a_caller_changes_is_its_own():
     first[0]["square"] = "changed"
     assert quick("counting", [2, 0])[1]["square"] == 0 == quick("counting")[0]["square"]
     assert [len(calls(seed)) for seed in range(4)] == [1, 1, 1, 0]
-    for seeds in ([], [0.5], None, "012", [-1]):
-        with pytest.raises(ValueError, match="seeds"):
-            quick("counting", seeds)
 
 
 def test_pages_of_one_build_share_what_is_computed(tmp_path, monkeypatch):
@@ -314,17 +287,10 @@ def test_numbers_are_rounded_wherever_they_stand():
     assert rounded(given) == {"a": [1.235, None, "b"], "c": [123500.0, 7.0], "d": 10**6}
 
 
-@dataclasses.dataclass
-class Thawed:
-    scale: float = 1.0
-
-
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
         ({"name": "../up"}, "name is"),
-        ({"variants": {"a b": Counting()}}, "variants is"),
-        ({"full": Thawed(), "quick": Thawed()}, "frozen dataclass"),
         ({"quick": registry}, "frozen dataclass"),
         ({"full": Counting(scale=float("nan"))}, r"full\.scale is nan"),
         ({"full": Counting(failing=[1])}, r"full\.failing is \[1\]"),

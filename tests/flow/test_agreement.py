@@ -20,19 +20,20 @@ def all_neurons(network, x, y, log_until):
 def margin(run, log_time, x):
     """How far the neurons of the types are inside an agreement regime; not positive outside."""
     v = run.at(log_times=[log_time]).directions[0]
-    return min(agreement(side, x)[1] for side in np.split(v, 2))
+    sides = (v[run.signs[-1] == sign] for sign in (1, -1))
+    return min(agreement(side, x)[1] for side in sides)
 
 
-def network_inside(k, spread=0.02):
-    """Neurons that agree now; the second input will be called otherwise."""
-    offsets = spread * np.random.default_rng(1).uniform(-1, 1, (2 * k, 2))
-    w = np.repeat([[0.3, 0.09], [-1.0, 0.3]], k, axis=0) + offsets
-    return TwoLayer(w, k**-0.5 * np.repeat([1.0, -1.0], k), 0.1)
+def network_inside(k, others, spread=0.02):
+    """Neurons that agree now, in two types of any number; the second input will be called otherwise."""
+    offsets = spread * np.random.default_rng(1).uniform(-1, 1, (k + others, 2))
+    w = np.repeat([[0.3, 0.09], [-1.0, 0.3]], [k, others], axis=0) + offsets
+    return TwoLayer(w, k**-0.5 * np.repeat([1.0, -1.0], [k, others]), 0.1)
 
 
-@pytest.mark.parametrize("k", [1, 3, 8])
-def test_the_nearest_of_unequal_neurons_ends_the_regime(k):
-    network = network_inside(k)
+@pytest.mark.parametrize(("k", "others"), [(1, 1), (3, 3), (8, 8), (4, 2)])
+def test_the_nearest_of_unequal_neurons_ends_the_regime(k, others):
+    network = network_inside(k, others)
     log_time, last = agreement_end(network, INPUTS, LABELS, log_until=10.0)
     end = np.log(np.expm1(log_time))
     run = all_neurons(network, INPUTS, LABELS, end + 1.0)

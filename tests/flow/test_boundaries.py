@@ -115,17 +115,6 @@ def test_flows_with_opposite_data_are_the_limit_of_small_steps(train, slope):
         assert distances[1] < 0.5 * distances[0] and distances[1] < 2e-3
 
 
-def test_two_opposite_data_that_push_one_way_do_not_hold_a_unit():
-    """Below zero the second pushes it up, above zero the first: it passes, as no share in between rests."""
-    inputs, labels = np.array([[1.0, 0.0], [-2.0, 0.0]]), np.array([1.0, -1.0])
-    run = gradient_flow(
-        Start([[-0.6, 0.8]], [-1.0], [1], [0.0]), inputs, labels, LOGISTIC,
-        train="first", until=20.0, reduction="sum",
-    )  # fmt: skip
-    events = [(event.datum, event.entering) for event in run.events]
-    assert sorted(events) == [(0, True), (1, False)] and run.outputs([20.0])[0, 0] > 1
-
-
 def test_units_that_leave_the_origin_go_on_in_few_steps():
     """Two units wait at zero until the forces turn; their tolerance is that of before."""
     data = np.array([[-0.528], [1.056], [-0.398], [-0.791], [-2.248]]), np.array([1.0, 1.0, 1.0, -1.0, -1.0])

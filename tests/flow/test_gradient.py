@@ -89,18 +89,15 @@ def test_neurons_that_die_and_turn_follow_the_flow_on_one_input(label):
     np.testing.assert_allclose(weights.signs * np.exp(weights.log_outputs), exact[:, 4:], atol=1e-8)
 
 
-def test_a_linear_unit_through_zero_is_the_exact_solution():
-    # One leaky unit of slope 1 is a linear model: w' = a (y - a w), through w = 0 without a trace.
-    run = gradient_flow(UNIT, [[1.0]], [-1.0], SQUARE, train="first", slope=1.0, until=3.0)
+@pytest.mark.parametrize("slope", [0.0, 1.0])
+def test_a_unit_that_reaches_zero_dies_there_or_is_linear(slope):
+    # Its weight obeys w' = -(1 + w) while it is positive, and with slope 1 below zero as well.
+    run = gradient_flow(UNIT, [[1.0]], [-1.0], SQUARE, train="first", slope=slope, until=3.0)
     times = np.linspace(0, 3, 13)
-    np.testing.assert_allclose(run.outputs(times)[:, 0], -1 + 2 * np.exp(-times), atol=1e-9)
-
-
-def test_a_relu_unit_dies_at_zero_and_stays():
-    run = gradient_flow(UNIT, [[1.0]], [-1.0], SQUARE, train="first", until=3.0)
-    times = np.linspace(0, 3, 13)
-    np.testing.assert_allclose(run.outputs(times)[:, 0], np.maximum(-1 + 2 * np.exp(-times), 0), atol=1e-9)
-    assert np.isneginf(run.log_norms[-1, 0]) and run.events[0].time == pytest.approx(np.log(2), rel=1e-9)
+    linear = -1 + 2 * np.exp(-times)
+    np.testing.assert_allclose(run.outputs(times)[:, 0], np.maximum(linear, slope * linear), atol=1e-9)
+    assert np.isneginf(run.log_norms[-1, 0]) == (slope == 0)
+    assert run.events[0].time == pytest.approx(np.log(2), rel=1e-9)
 
 
 @pytest.mark.parametrize("train", ["both", "first"])
@@ -134,26 +131,29 @@ def test_permuting_neurons_and_data_changes_nothing():
     np.testing.assert_allclose(other.outputs()[-1], one.outputs()[-1][::-1], atol=1e-8)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_a_start_of_which_some_neurons_are_balanced_is_that_of_the_weights(seed):
-    rng = np.random.default_rng(seed)
+@pytest.mark.parametrize("loss", [SQUARE, LOGISTIC, EXPONENTIAL], ids=lambda loss: loss.name)
+@pytest.mark.parametrize("slope", [0.0, 0.3])
+@pytest.mark.parametrize("gaps", [(0, 0, 0, 0), (0, 2, 0, -0.5)], ids=["balanced", "some balanced"])
+def test_a_flow_is_that_of_its_weights_by_another_integrator(loss, slope, gaps):
+    rng = np.random.default_rng(7)
     # Orthonormal inputs: no unit slides, where the other integrator would take steps without end.
-    x, y = orthonormal_inputs(3, 3, rng=rng), rng.standard_normal(3)
-    start = Start.gaussian(4, 3, -1.0, rng=rng)
-    outer = start.log_outputs - np.array([0.0, 2.0, 0.0, -0.5])
-    start = Start(start.directions, start.log_norms, start.signs, outer)
-    run = gradient_flow(start, x, y, SQUARE, until=2.0)
-    np.testing.assert_allclose(run.outputs([0.0])[0], start.network()(x), rtol=1e-12)
+    x, y = orthonormal_inputs(3, 3, rng=rng), rng.choice([-1.0, 1.0], 3)
+    start = Start.gaussian(4, 3, -0.5, rng=rng)
+    start = Start(start.directions, start.log_norms, start.signs, start.log_outputs - np.array(gaps))
+    run = gradient_flow(start, x, y, loss, until=2.0, slope=slope)
+    first, last = start.network(slope), run.network_at()
+    np.testing.assert_allclose(run.outputs([0.0])[0], first(x), rtol=1e-12)
 
     def field(_t, theta):
-        net = TwoLayer(theta[:12].reshape(4, 3), theta[12:])
-        in_w, in_a = net.gradients(x, SQUARE.slope(net(x), y) / len(y))
+        net = first.with_weights(theta[:12].reshape(4, 3), theta[12:])
+        in_w, in_a = net.gradients(x, loss.slope(net(x), y) / len(y))
         return -np.append(in_w.ravel(), in_a)
 
-    first, last = start.network(), run.network_at()
     weights = np.append(first.w.ravel(), first.a)
-    end = solve_ivp(field, (0, 2), weights, "RK45", rtol=1e-6, atol=1e-8, max_step=0.02)
-    np.testing.assert_allclose(np.append(last.w.ravel(), last.a), end.y[:, -1], atol=1e-4)
+    end = solve_ivp(field, (0, 2), weights, "RK45", rtol=1e-9, atol=1e-11).y[:, -1]
+    assert len(run.events) > 0
+    # The reference crosses jumps of the field under its error control alone: about its tolerance per jump.
+    np.testing.assert_allclose(np.append(last.w.ravel(), last.a), end, atol=1e-7)
 
 
 @pytest.mark.parametrize("loss", [SQUARE, LOGISTIC, HINGE], ids=lambda loss: loss.name)
@@ -210,45 +210,3 @@ def test_every_way_to_stop_is_named():
     assert full.reason is Reason.TIME and full.stopped == "time reached 5"
     late = gradient_flow(network, CLOUD[:2], CLOUD_LABELS[:2], LOGISTIC, log_until=1e3, loss_below=1e-30)
     assert late.reason is Reason.LOSS and 60 < late.log_times[-1] < 80
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"until": None}, "until"),
-        ({"log_until": 3.0}, "log_until"),
-        ({"until": None, "log_until": 3.0}, "log_until needs a loss with an exponential tail"),
-        ({"train": "second"}, "train is 'second'"),
-        ({"start": Start([[1.0, 0.0]], [0.0], [1], [400.0])}, "log_outputs exceeds log_norms"),
-        ({"start": TwoLayer([[0.0, 0.0]], [1.0])}, "start has w = 0 in neuron 0"),
-        ({"start": TwoLayer([[[1.0, 0.0]]], [[1.0]])}, "start has directions of shape"),
-        ({"start": TwoLayer([[1.0, 0.0]], [1.0]), "slope": 0.5}, "slope is 0.5, allowed: none"),
-        ({"start": [[1.0, 0.0]]}, "allowed: a Start or a TwoLayer"),
-        ({"inputs": [[0.0, 0.0]]}, "zero vector"),
-        ({"inputs": [[1.0, 0.0, 0.0]]}, "inputs"),
-        ({"labels": [1.0, 2.0]}, "labels has shape"),
-        ({"labels": [np.nan]}, "labels holds nan"),
-        ({"weights": [0.0]}, "weights holds 0"),
-        ({"weights": [1.0, 1.0]}, "weights has shape"),
-        ({"until": -1.0}, "until holds -1.0"),
-        ({"rtol": 2.0}, "rtol holds 2.0"),
-        ({"slope": -0.1}, "slope holds -0.1"),
-        ({"reduction": "max"}, "reduction is 'max'"),
-        ({"loss": LOGISTIC}, "labels holds 2.0"),
-        ({"start": Start([[1.0, 0.0]], [200.0], [1])}, "log_norms holds 200 with log_outputs 200"),
-        ({"start": Start([[1.0, 0.0]], [200.0], [1], [101.0]), "train": "first"}, "log_norms holds 200"),
-        ({"start": Start([[1.0, 0.0]], [4.0], [-1]), "loss": EXPONENTIAL, "labels": [1.0]}, "loss is inf"),
-        ({"max_steps": 0}, "max_steps is 0"),
-    ],
-)
-def test_bad_input_is_named(change, message):
-    start = Start([[1.0, 0.0]], [0.0], [1])
-    good = {"start": start, "inputs": [[1.0, 0.0]], "labels": [2.0], "loss": SQUARE, "until": 1.0}
-    with pytest.raises(ValueError, match=message):
-        gradient_flow(**{**good, **change})
-
-
-def test_times_outside_the_run_are_refused():
-    run = gradient_flow(Start([[1.0, 0.0]], [-3.0], [1]), [[1.0, 0.0]], [1.0], SQUARE, until=1.0)
-    with pytest.raises(ValueError, match="times holds 2"):
-        run.at([2.0])

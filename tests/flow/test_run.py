@@ -6,8 +6,8 @@ from scipy.integrate import solve_ivp
 
 from lib.flow import gradient_flow
 from lib.flow.alignment import alignment_phase
-from lib.models.two_layer import Start, TwoLayer
-from lib.training.descent import gradient_descent, spherical_descent
+from lib.models.two_layer import Start
+from lib.training.descent import spherical_descent
 from lib.training.losses import EXPONENTIAL, LOGISTIC, SQUARE
 from tests.flow.problems import TWO_LABELS, TWO_POINTS
 
@@ -33,27 +33,6 @@ def test_one_neuron_follows_the_logistic_function(power):
     exact = y / (1 + np.exp(-2 * y * (times - half_time)))
     np.testing.assert_allclose(run.outputs(times)[:, 0], exact, rtol=1e-8)
     assert run.stopped.startswith("time reached")
-
-
-@pytest.mark.parametrize("loss", [SQUARE, LOGISTIC, EXPONENTIAL])
-@pytest.mark.parametrize("slope", [0.0, 0.3])
-def test_agrees_with_a_generic_integrator_in_the_weights(loss, slope):
-    x, y = some_data()
-    first = start(5, 3, np.log(0.2))
-    run = gradient_flow(first, x, y, loss, until=3.0, slope=slope, rtol=1e-11)
-    assert len(run.events) > 2
-    net = first.network(slope)
-
-    def field(_t, theta):
-        net = TwoLayer(theta[:15].reshape(5, 3), theta[15:], slope)
-        in_w, in_a = net.gradients(x, loss.slope(net(x), y) / len(y))
-        return -np.concatenate([in_w.ravel(), in_a])
-
-    first_theta = np.concatenate([net.w.ravel(), net.a])
-    theta = solve_ivp(field, (0, 3.0), first_theta, "RK45", rtol=1e-10, atol=1e-12).y[:, -1]
-    last = run.network_at()
-    # The reference crosses jumps of the field under its error control alone: about its tolerance per jump.
-    np.testing.assert_allclose(np.concatenate([last.w.ravel(), last.a]), theta, atol=1e-8)
 
 
 def test_sum_is_the_mean_in_faster_time():
@@ -93,38 +72,6 @@ def test_tighter_tolerance_converges():
     ends = [gradient_flow(first, x, y, SQUARE, until=10.0, rtol=r).log_norms[-1] for r in (1e-6, 1e-9, 1e-12)]
     coarse, fine = (np.abs(end - ends[2]).max() for end in ends[:2])
     assert fine < 1e-6 < 100 * coarse and fine < coarse / 10
-
-
-def test_descents_converge_to_the_flow_at_first_order():
-    first = start(30, 2, np.log(1e-2), seed=1)
-    exact = gradient_flow(first, TWO_POINTS, TWO_LABELS, SQUARE, until=8.0).outputs()[-1]
-
-    def error(eta, spherical):
-        steps = round(8.0 / eta)
-        if spherical:
-            run = spherical_descent(first, TWO_POINTS, TWO_LABELS, SQUARE, step=eta, steps=steps)
-            net = run.network.network()
-        else:
-            net = gradient_descent(
-                first.network(), TWO_POINTS, TWO_LABELS, SQUARE, step=eta, steps=steps
-            ).network
-        return np.abs(net(TWO_POINTS) - exact).max()
-
-    for spherical in (True, False):
-        assert 1.8 < error(0.02, spherical) / error(0.01, spherical) < 2.2
-
-
-def test_a_unit_pushed_to_zero_from_above_stays_there():
-    # Datum 1 has the wrong sign for the only neuron: its coordinate falls to zero and is frozen.
-    x, y = np.eye(2), np.array([1.0, -1.0])
-    v = np.array([[np.cos(0.5), np.sin(0.5)]])
-    run = gradient_flow(Start(v, [-5.0], [1]), x, y, SQUARE, until=30.0)
-    (event,) = run.events
-    assert (event.neuron, event.datum, event.entering) == (0, 1, False)
-    after = run.times >= event.time
-    np.testing.assert_allclose(run.directions[after][:, 0, 1], 0, atol=1e-12)
-    phase = alignment_phase(v, [1], x, y / 2)
-    np.testing.assert_allclose(event.time, phase.events.time[0], rtol=1e-4)
 
 
 def test_a_frozen_unit_stays_when_its_force_turns():

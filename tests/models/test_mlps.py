@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from lib.models.mlps import MlpBatch, draw_mlps, gradient_function, seed_generators
+from lib.models.mlps import draw_mlps, gradient_function, seed_generators
 from lib.training.objectives import cross_entropy
 
 INPUTS = torch.randn((3, 24, 2), generator=torch.Generator().manual_seed(0), dtype=torch.float64)
@@ -70,17 +70,3 @@ def test_xavier_draws_have_their_bounds():
     first = network.weights[0].detach()
     error = 4 * np.sqrt(4 / 5 / first.numel())
     assert first.square().mean().item() == pytest.approx(6 / 80 / 3, rel=error)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (((2, 3, 2), seed_generators(0, 1)), r"widths is \(2, 3, 2\), allowed: .* the last of them 1"),
-        (((2, 0, 1), seed_generators(0, 1)), "widths is 0"),
-        (((2, 3, 1), []), "generators is .*, allowed: one torch.Generator a seed"),
-    ],
-)
-def test_bad_sizes_are_named(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        draw_mlps(*arguments)
-    assert isinstance(draw_mlps((2, 1), seed_generators(0, 1)), MlpBatch)

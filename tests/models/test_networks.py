@@ -81,46 +81,6 @@ def test_leading_axes_of_networks_and_of_inputs():
             np.testing.assert_allclose(whole[index], part, rtol=1e-12, atol=1e-13)
 
 
-def test_slopes_of_the_outputs_may_be_a_function():
-    network, inputs = drawn(), np.random.default_rng(5).standard_normal((5, 3))
-    for one, other in zip(
-        network.gradients(inputs, np.tanh), network.gradients(inputs, np.tanh(network(inputs))), strict=True
-    ):
-        np.testing.assert_array_equal(one, other)
-
-
-def test_nothing_to_compute_gives_nothing_or_zero():
-    assert drawn()(np.empty((0, 3))).shape == (0,)
-    in_w, in_a = drawn().gradients(np.empty((0, 3)), [])
-    assert not in_w.any() and not in_a.any() and in_w.shape == (4, 3)
-    np.testing.assert_array_equal(TwoLayer(np.empty((0, 2)), [])(np.eye(2)), np.zeros(2))
-
-
-def test_a_network_keeps_its_own_weights_in_double_precision():
-    w = np.eye(2, dtype="float32")
-    w.flags.writeable = False
-    network = TwoLayer(w, [1, -1], slope=1)
-    assert network.w.dtype == network.a.dtype == float and isinstance(network.slope, float)
-    a = np.ones(2)
-    network = network.with_weights(w, a)
-    a[0] = np.nan
-    assert network.a.tolist() == [1.0, 1.0]
-    assert network == network and network != network.with_weights(w, network.a)
-
-
-@pytest.mark.parametrize("inputs", [np.ones(3), np.ones((2, 4)), 1.0])
-def test_inputs_of_another_width_are_refused(inputs):
-    for call in (drawn(), drawn().preactivations, lambda x: drawn().gradients(x, [1.0, 1.0])):
-        with pytest.raises(ValueError, match=r"inputs has shape .*, allowed: \(\.\.\., n, 3\)"):
-            call(inputs)
-
-
-@pytest.mark.parametrize("slopes", [1.0, np.ones(4), np.ones((3, 4))])
-def test_output_slopes_of_another_length_are_refused(slopes):
-    with pytest.raises(ValueError, match=r"output_slopes has shape .*, allowed: \(\.\.\., 5\)"):
-        drawn().gradients(np.ones((5, 3)), slopes)
-
-
 @given(st.integers(-300, 300), st.integers(1, 5), st.integers(1, 5))
 def test_gaussian_starts_are_balanced_at_every_scale(exponent, m, d):
     start = Start.gaussian(m, d, exponent * np.log(10), rng=np.random.default_rng(0))
@@ -169,35 +129,3 @@ def test_absent_weights_have_log_norm_minus_infinity():
     start = Start.of(network)
     assert np.isneginf(start.log_norms).tolist() == [True, False] and np.isneginf(start.log_outputs).all()
     np.testing.assert_allclose(start.network().w, network.w, rtol=1e-15)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"directions": [[2.0, 0.0]]}, "directions holds a vector of length 2"),
-        ({"directions": [[0.0, 0.0]]}, "directions holds a vector of length 0"),
-        ({"directions": [1.0, 0.0]}, "directions has shape"),
-        ({"log_norms": [0.0, 1.0]}, "log_norms has shape"),
-        ({"log_norms": [np.inf]}, "log_norms holds inf"),
-        ({"signs": [0.5]}, "signs holds 0.5"),
-        ({"signs": [1, 1]}, "signs has shape"),
-        ({"log_outputs": [np.nan]}, "log_outputs holds nan"),
-    ],
-)
-def test_bad_starts_are_named(change, message):
-    good = {"directions": [[1.0, 0.0]], "log_norms": [0.0], "signs": [1]}
-    with pytest.raises(ValueError, match=message):
-        Start(**{**good, **change})
-
-
-def test_bad_draws_and_weights_too_large_for_floats_are_named():
-    rng = np.random.default_rng(0)
-    for call, message in (
-        (lambda: Start.gaussian(0, 2, 0.0, rng=rng), "m is 0"),
-        (lambda: Start.gaussian(2, 2, -np.inf, rng=rng), "log_scale holds -inf"),
-        (lambda: Start.two_sided(2, 2, 0.0, rng=rng, v=-1.0), "v holds -1"),
-        (lambda: Start.gaussian(2, 2, 0.0, rng=3), "rng is 3"),
-        (lambda: Start([[1.0]], [800.0], [1]).network(), "w holds inf"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            call()

@@ -114,7 +114,7 @@ def test_a_chapter_downloads_as_a_notebook_with_outputs(soups, site, name):
     notebook = nbformat.read(path, as_version=4)
     nbformat.validate(notebook)
     outputs = [cell.outputs for cell in notebook.cells if cell.cell_type == "code"]
-    assert sum(bool(output) for output in outputs) >= 10
+    assert sum(bool(output) for output in outputs) >= 5
     assert "make lab" in notebook.cells[0].source
 
 
@@ -153,7 +153,7 @@ def test_the_scorecard_filters(browser, address):
 
 
 def test_formulas_are_no_tab_stops(open_page, address):
-    page = open_page(f"{address}/book/sigmoidal_curves/closed_form.html")
+    page = open_page(f"{address}/book/sigmoidal_curves/more.html")
     assert page.locator("mjx-container").count() > 100
     assert page.locator("mjx-container").evaluate_all("all => all.filter(e => e.tabIndex >= 0).length") == 0
     page.locator(".bd-article h1 a").focus()

@@ -8,7 +8,6 @@ from lib.data.synthetic import orthonormal_inputs
 from lib.flow import gradient_flow
 from lib.models.two_layer import Start
 from lib.theory.orthogonal import (
-    aligned_groups,
     class_directions,
     class_heights,
     greedy_limit,
@@ -17,7 +16,7 @@ from lib.theory.orthogonal import (
     two_plateaus,
 )
 from lib.training.losses import SQUARE
-from tests.points import orthogonal_pair
+from tests.flow.problems import TWO_LABELS, TWO_POINTS
 
 SIX = np.array([1, 0.8, -0.7, -0.5, 0.6, -0.3])
 FOUR = np.array([1.2, 1.1, -0.8, -0.75])
@@ -29,7 +28,7 @@ def six_orthonormal(power, seed=3):
 
 
 def test_the_loss_of_the_pair_is_two_logistic_functions():
-    x, y = orthogonal_pair()
+    x, y = TWO_POINTS, TWO_LABELS
     start = Start.gaussian(60, 2, -16.0, rng=np.random.default_rng(0))
     theory = two_plateaus(start, x, y)
     end = theory.half_times.negative + 30
@@ -57,14 +56,6 @@ def test_the_limit_and_its_distance_are_predicted(power):
     assert abs(distance - theory.idle_distance) < 1e-4 * theory.idle_distance + 1e-9
     np.testing.assert_allclose((w**2).sum() + (a**2).sum(), minimum_squared_norm(x, SIX), rtol=1e-12)
     np.testing.assert_allclose(np.maximum(x @ w.T, 0) @ a, SIX, atol=1e-12)
-
-
-def test_scaling_labels_scales_heights_and_rates():
-    start, x = six_orthonormal(20)
-    one, three = (two_plateaus(start, x, c * SIX) for c in (1, 3))
-    np.testing.assert_allclose(3 * np.array(one.heights), three.heights)
-    np.testing.assert_allclose(3 * np.array(one.rates), three.rates)
-    assert three.half_times.positive < one.half_times.positive
 
 
 def test_half_times_and_limit_at_30_digits():
@@ -104,15 +95,6 @@ def test_heights_and_directions_of_inputs_of_any_norms():
     assert total.negative @ x[0] == pytest.approx(0, abs=1e-15)
 
 
-def test_groups_are_active_on_all_labels_of_their_sign():
-    rng = np.random.default_rng(0)
-    inputs, labels = np.eye(5), np.array([1, 1, 1, -1, -1.0])
-    v, s = rng.standard_normal((400, 5)), rng.choice([-1.0, 1.0], 400)
-    positive, negative = aligned_groups(v, s, inputs, labels)
-    by_hand = [[j for j in range(400) if s[j] == c and (v[j, labels == c] > 0).all()] for c in (1, -1)]
-    assert positive.tolist() == by_hand[0] and negative.tolist() == by_hand[1] and len(by_hand[0]) > 10
-
-
 def test_a_neuron_on_a_boundary_is_inactive_up_to_rounding():
     inputs = orthonormal_inputs(4, 4, rng=np.random.default_rng(1))
     on_first, labels = np.vstack([inputs[0], (inputs[0] + inputs[1]) / np.sqrt(2)]), [1.0, 2.0, -1.0, 1.0]
@@ -143,17 +125,6 @@ def test_greedy_and_two_plateaus_agree_where_both_apply():
     np.testing.assert_allclose(
         np.array(theory.half_times) / (1000 * np.log(10)), limit.times, rtol=0.01
     )  # corrections are O(1/ln(1/lambda))
-
-
-def test_an_unseen_label_is_never_fitted():
-    limit = greedy_limit([[0.6, 0.8]], [1.0], np.eye(2), [1.0, -2.0])
-    assert limit.groups == ((0,),) and limit.loss == 1.0 and limit.squared_norm == 2.0
-
-
-def test_margin_warns_of_ties():
-    even = np.array([[0.6, 0.8, 0.1], [0.8, 0.6, -0.1]])
-    limit = greedy_limit(even, [1.0, 1.0], np.eye(3), [1.0, 1.0, 1e-6])
-    assert 0 <= limit.margin < 1e-9
 
 
 def test_the_margin_is_the_least_lead_of_all_steps():

@@ -9,7 +9,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.integrate import solve_ivp
 
 from lib.models.two_layer import Start, TwoLayer
 from lib.training.descent import Diverged, Reason, gradient_descent, spherical_descent
@@ -82,24 +81,6 @@ def test_stochastic_descent_is_that_of_torch_for_every_seed_of_a_batch(loss):
         np.testing.assert_allclose(run.network.a[index], a, rtol=1e-11, atol=1e-12)
 
 
-def test_a_batch_of_seeds_equals_a_loop():
-    batch, inputs, labels = problem(lead=(3,))
-    together = gradient_descent(batch, inputs, labels, LOGISTIC, step=0.1, steps=40)
-    for k in range(3):
-        one = TwoLayer(batch.w[k], batch.a[k], batch.slope)
-        alone = gradient_descent(one, inputs, labels, LOGISTIC, step=0.1, steps=40)
-        np.testing.assert_allclose(together.network.w[k], alone.network.w, rtol=1e-12)
-
-
-@pytest.mark.parametrize("reduction", ["mean", "sum"])
-def test_one_sample_a_step_is_full_batch_when_there_is_one_example(reduction):
-    network, inputs, labels = problem(n=1)
-    options = {"step": 0.05, "steps": 30, "reduction": reduction}
-    stochastic = gradient_descent(network, inputs, labels, SQUARE, samples=np.zeros(30, int), **options)
-    full = gradient_descent(network, inputs, labels, SQUARE, **options)
-    np.testing.assert_allclose(stochastic.network.w, full.network.w, rtol=1e-13)
-
-
 @given(st.integers(0, 40), st.integers(0, 40))
 def test_a_run_continues_where_another_stopped(first, second):
     network, inputs, labels = problem()
@@ -108,37 +89,6 @@ def test_a_run_continues_where_another_stopped(first, second):
     half = gradient_descent(network, inputs, labels, LOGISTIC, step=0.1, steps=first).network
     rest = gradient_descent(half, inputs, labels, LOGISTIC, step=0.1, steps=second)
     np.testing.assert_array_equal(whole.network.w, rest.network.w)
-
-
-@pytest.mark.parametrize("slope", [0.3, 1.0])
-def test_descent_approaches_its_flow_at_first_order_and_loses_balance_at_that_order(slope):
-    network, inputs, labels = problem(slope=slope, scale=0.3)
-
-    def velocity(_, state):
-        now = network.with_weights(state[:15].reshape(5, 3), state[15:])
-        return -np.append(*now.gradients(inputs, lambda f: (f - labels) / 7))
-
-    start = np.append(network.w, network.a)
-    end = solve_ivp(velocity, (0, 1), start, method="DOP853", rtol=1e-9, atol=1e-12).y[:, -1]
-    steps = np.array([1 / 100, 1 / 200, 1 / 400])
-    runs = [
-        gradient_descent(network, inputs, labels, SQUARE, step=h, steps=round(1 / h)).network for h in steps
-    ]
-    errors = [abs(np.append(run.w, run.a) - end).max() for run in runs]
-    imbalance = [abs(run.a**2 - (run.w**2).sum(axis=1)).max() for run in runs]
-    for quantity in (errors, imbalance):
-        assert np.polyfit(np.log(steps), np.log(quantity), 1)[0] == pytest.approx(1, abs=0.05)
-
-
-def test_the_square_loss_falls_at_each_short_step_and_its_minimum_is_reached():
-    network, inputs, labels = problem(slope=1.0, n=3)
-    run = gradient_descent(
-        network, inputs, labels, SQUARE, step=0.02, steps=2000,
-        record=lambda now: SQUARE.value(now(inputs), labels).mean(), record_at=range(2001),
-    )  # fmt: skip
-    losses = np.array(run.recorded)
-    # Outputs are rounded at 1e-16: a loss of 1e-20 is known to one part in a million, less than it falls.
-    assert (np.diff(losses)[losses[1:] > 1e-20] < 0).all() and losses[-1] < 1e-20
 
 
 def test_records_are_taken_where_asked_and_the_second_layer_can_stay():
@@ -151,16 +101,6 @@ def test_records_are_taken_where_asked_and_the_second_layer_can_stay():
     np.testing.assert_array_equal(run.recorded[1][0], network.a)
     three = gradient_descent(network, inputs, labels, LOGISTIC, step=0.1, steps=3, train_a=False)
     np.testing.assert_array_equal(run.recorded[1][1], three.network(inputs))
-
-
-def test_runs_without_steps_or_without_records():
-    network, inputs, labels = problem()
-    none = gradient_descent(network, inputs, labels, LOGISTIC, step=0.1, steps=0, record=lambda now: now.a)
-    assert none.network is network and none.steps.tolist() == [0] and len(none.recorded) == 1
-    quiet = gradient_descent(
-        network, inputs, labels, LOGISTIC, step=0.1, steps=2, record=pytest.fail, record_at=[]
-    )
-    assert quiet.steps.tolist() == [] and quiet.recorded == ()
 
 
 @pytest.mark.parametrize("loss", [SQUARE, EXPONENTIAL], ids=lambda loss: loss.name)
@@ -257,26 +197,6 @@ def test_a_spherical_step_that_overflows_keeps_the_run_before_it():
 
 
 NETWORK, INPUTS, LABELS = problem()
-WRONG = {
-    "network is None, allowed: a TwoLayer": {"network": None},
-    r"inputs has shape \(7, 2\), allowed: \(n, 3\)": {"inputs": INPUTS[:, 1:]},
-    r"labels has shape \(6,\), allowed: \(7,\)": {"labels": LABELS[1:]},
-    r"labels holds 0.0, allowed: \+1 and -1": {"labels": (LABELS + 1) / 2},
-    "loss is 'logistic', allowed: a Loss such as": {"loss": "logistic"},
-    "step holds 0.0": {"step": 0},
-    "steps is -1": {"steps": -1},
-    "reduction is 'median'": {"reduction": "median"},
-    r"samples has shape \(3,\), allowed: \(2,\)": {"samples": [0, 1, 2]},
-    "samples holds 7.0, allowed: whole numbers from 0 to 6": {"samples": [0, 7]},
-    "record_at holds 0.5, allowed: whole numbers from 0 to 2": {"record_at": [0.5]},
-}
-
-
-@pytest.mark.parametrize("message", WRONG)
-def test_bad_arguments_are_named(message):
-    arguments = {"network": NETWORK, "inputs": INPUTS, "labels": LABELS, "loss": LOGISTIC}
-    with pytest.raises(ValueError, match=message):
-        gradient_descent(**arguments | {"step": 0.1, "steps": 2} | WRONG[message])
 
 
 def test_spherical_steps_ask_for_a_balanced_start():

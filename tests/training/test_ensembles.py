@@ -81,28 +81,6 @@ def test_parts_of_the_examples_equal_a_loop_over_networks_of_torch(shared):
         np.testing.assert_allclose(run.network(inputs)[k].detach(), expected, rtol=1e-10, atol=1e-13)
 
 
-def test_a_batch_of_all_examples_is_a_full_step():
-    whole = train(START, INPUTS, LABELS, steps=6, **SETTINGS)
-    parts = train(START, INPUTS, LABELS, steps=6, **BATCHES | {"batch_size": N}, **SETTINGS)
-    np.testing.assert_allclose(logits_of(parts), logits_of(whole), rtol=1e-11, atol=1e-13)
-
-
-@pytest.mark.parametrize("optimiser", OPTIMISERS)
-def test_weight_decay_is_the_gradient_of_half_the_squared_parameters(optimiser):
-    """The ridge is measured against a loss that has it written out, where the optimiser has none."""
-    decay = optimiser.keywords.get("weight_decay", 0.0)
-    free = partial(optimiser.func, **{k: v for k, v in optimiser.keywords.items() if k != "weight_decay"})
-    run = train(START, INPUTS, LABELS, objective=cross_entropy, optimiser=optimiser, steps=5)
-    network = deepcopy(START)
-    moving = free(network.parameters())
-    for _ in range(5):
-        moving.zero_grad()
-        penalty = decay / 2 * sum(value.square().sum() for value in network.parameters())
-        (cross_entropy(network(INPUTS), LABELS).sum() + penalty).backward()
-        moving.step()
-    np.testing.assert_allclose(logits_of(run), network(INPUTS).detach(), rtol=1e-9, atol=1e-12)
-
-
 @pytest.mark.parametrize("batches", [{}, BATCHES])
 @pytest.mark.parametrize("start", [START, Dropping()])
 def test_runs_go_on_as_often_as_wanted(start, batches):
@@ -135,16 +113,6 @@ def test_seeds_train_as_alone(batches):
     alone = batches and batches | {"generators": batches["generators"][1:2]}
     one = train(START.seed(1), INPUTS[1], LABELS[1], steps=11, **SETTINGS, **alone)
     np.testing.assert_allclose(one.network(INPUTS[1])[0].detach(), logits_of(run)[1], rtol=1e-9, atol=1e-12)
-
-
-@pytest.mark.parametrize("labels", [LABELS.float(), LABELS.long()])
-def test_single_precision_follows_double_precision(labels):
-    double = train(START, INPUTS, LABELS, steps=5, **SETTINGS)
-    single = train(deepcopy(START).float(), INPUTS.float(), labels, steps=5, **SETTINGS)
-    logits = single.network(INPUTS.float()).detach()
-    assert logits.dtype == torch.float32
-    # Five short steps: rounding to 6e-8, amplified a little.
-    np.testing.assert_allclose(logits, logits_of(double), rtol=1e-4, atol=1e-5)
 
 
 def test_parameters_without_gradient_stay_as_they_are():
@@ -193,6 +161,17 @@ def test_a_lost_seed_is_named_and_leaves_the_others_alone():
         np.testing.assert_allclose(run.network(INPUTS)[k].detach(), expected, rtol=1e-10, atol=1e-13)
 
 
+def test_a_seed_is_lost_with_its_logits_though_its_objective_is_finite():
+    start = deepcopy(START)
+    with torch.no_grad():
+        for weight in start.weights:
+            weight[2] *= 1e200
+    settings = {"objective": lambda f, y: f.nan_to_num().tanh().mean(-1), "optimiser": partial(SGD, lr=0.1)}
+    with pytest.raises(Diverged) as caught:
+        train(start, INPUTS, LABELS, steps=1, **settings)
+    assert caught.value.seeds == (2,)
+
+
 def test_a_run_stops_when_all_seeds_are_lost():
     settings = {"objective": lambda f, y: f.square().mean(-1), "optimiser": partial(SGD, lr=1.0)}
     with pytest.raises(Diverged) as caught:
@@ -235,7 +214,6 @@ def test_ctrl_c_in_the_middle_of_a_step_loses_nothing_that_was_made():
 
 
 WRONG = {
-    "start is Identity": {"start": torch.nn.Identity()},
     r"start returns shape \(3, 1, 4\)": {"start": torch.nn.Linear(2, 4, dtype=torch.float64)},
     r"inputs is a torch.float32 tensor \(3, 20, 2\), allowed: a torch.float64 tensor": {
         "inputs": INPUTS.float()
@@ -243,15 +221,11 @@ WRONG = {
     r"labels is a .* tensor \(3, 19\), allowed: a tensor of shape \(20,\) or \(3, 20\)": {
         "labels": LABELS[:, 1:]
     },
-    r"labels holds 0.0, allowed: \+1 and -1": {"labels": (LABELS + 1) / 2},
     r"objective returns a .* tensor \(\), allowed: a tensor of shape \(3,\)": {
         "objective": lambda f, y: f.mean()
     },
     "optimiser is SGD": {"optimiser": torch.optim.SGD([torch.zeros(1)], lr=0.1)},
-    "steps is -1": {"steps": -1},
-    "record_at holds 3.0, allowed: whole numbers from 0 to 2": {"record_at": [3]},
     "batch_size is None with generators given": {"generators": seed_generators(0, SEEDS)},
-    "batch_size is 0": BATCHES | {"batch_size": 0},
     "generators is .*, allowed: a torch.Generator for each of 3 seeds": BATCHES | {"generators": []},
 }
 
