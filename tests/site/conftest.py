@@ -33,6 +33,13 @@ def soups(site):
 
 
 @pytest.fixture(scope="session")
+def live_pages(site, soups):
+    """The pages of the site that have a live figure: its name -> the page, from the site's root."""
+    found = {frame["data-live"]: path for path, soup in soups.items() for frame in soup.select("[data-live]")}
+    return {name: path.relative_to(site).as_posix() for name, path in found.items()}
+
+
+@pytest.fixture(scope="session")
 def address(site):
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=str(site)))
     threading.Thread(target=server.serve_forever, daemon=True).start()

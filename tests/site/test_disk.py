@@ -2,7 +2,7 @@
 
 import pytest
 
-SVG = "figure [data-live={}].live-drawn svg"
+LIVE = ["neuron_orbits", "two_logistics"]
 
 
 @pytest.fixture
@@ -25,16 +25,14 @@ def test_the_scorecard_filters(open_page, disk):
     assert page.errors == []
 
 
-@pytest.mark.parametrize(
-    "page_name, name",
-    [
-        ("sigmoidal_curves/more", "neuron_orbits"),
-        ("saddle_to_saddle/two_plateaus", "two_logistics"),
-    ],
-)
+def test_there_are_no_other_live_figures(live_pages):
+    assert sorted(live_pages) == LIVE
+
+
+@pytest.mark.parametrize("name", LIVE)
 @pytest.mark.parametrize("width", [390, 1280])
-def test_the_live_figures_move_in_the_place_of_their_pictures(open_page, disk, page_name, name, width):
-    page = open_page(f"{disk}/book/{page_name}.html", width=width)
+def test_a_live_figure_moves_in_the_place_of_its_picture(open_page, disk, live_pages, name, width):
+    page = open_page(f"{disk}/{live_pages[name]}", width=width)
     figure = page.locator("figure", has=page.locator(f"[data-live={name}]"))
     assert len(figure.locator("figcaption").inner_text()) > 40
     assert not figure.locator("img").is_visible()
@@ -49,9 +47,9 @@ def test_the_live_figures_move_in_the_place_of_their_pictures(open_page, disk, p
 
 
 @pytest.mark.parametrize("how", ["without scripts", "in print"])
-@pytest.mark.parametrize("page_name", ["sigmoidal_curves/more", "saddle_to_saddle/two_plateaus"])
-def test_under_a_live_figure_lies_a_picture(open_page, disk, page_name, how):
-    page = open_page(f"{disk}/book/{page_name}.html", java_script_enabled=how == "in print")
+@pytest.mark.parametrize("name", LIVE)
+def test_under_a_live_figure_lies_a_picture(open_page, disk, live_pages, name, how):
+    page = open_page(f"{disk}/{live_pages[name]}", java_script_enabled=how == "in print")
     page.emulate_media(media="print" if how == "in print" else "screen")
     assert page.locator("[data-live]").count() == 1 and not page.locator("[data-live]").is_visible()
     picture = page.locator("figure[id^=fig-live-] img")

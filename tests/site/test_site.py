@@ -114,7 +114,7 @@ def test_a_chapter_downloads_as_a_notebook_with_outputs(soups, site, name):
     notebook = nbformat.read(path, as_version=4)
     nbformat.validate(notebook)
     outputs = [cell.outputs for cell in notebook.cells if cell.cell_type == "code"]
-    assert sum(bool(output) for output in outputs) >= 10
+    assert sum(bool(output) for output in outputs) >= 5
     assert "make lab" in notebook.cells[0].source
 
 
@@ -172,9 +172,9 @@ def test_search_finds_a_chapter(browser, address):
     page.close()
 
 
-def test_the_live_orbits_are_the_library_s(browser, address):
+def test_the_live_orbits_are_the_library_s(browser, address, live_pages):
     page = browser.new_page()
-    page.goto(f"{address}/book/sigmoidal_curves/more.html")
+    page.goto(f"{address}/{live_pages['neuron_orbits']}")
     for h, a in ((0.4, -0.2), (0.4, 0.9), (0.3, -0.5)):
         script = f"import('/_static/live/neuron_orbits.js').then(m => m.orbit({h}, {a}, 10, 0.01))"
         orbit = np.array(page.evaluate(script))
@@ -189,9 +189,9 @@ def test_the_live_orbits_are_the_library_s(browser, address):
     page.close()
 
 
-def test_the_live_plateaus_are_the_library_s(browser, address):
+def test_the_live_plateaus_are_the_library_s(browser, address, live_pages):
     page = browser.new_page()
-    page.goto(f"{address}/book/saddle_to_saddle/two_plateaus.html")
+    page.goto(f"{address}/{live_pages['two_logistics']}")
     frame = page.locator("[data-live=two_logistics]")
     data = json.loads(frame.get_attribute("data-parameters"))
     exponent = 6

@@ -96,8 +96,10 @@ export function enliven(name, show) {
   for (const frame of document.querySelectorAll(`[data-live=${name}]`)) {
     const picture = document.getElementById(`fig-live-${name.replaceAll("_", "-")}`);
     const output = frame.closest(".output");
-    picture?.prepend(frame);
-    if (picture) output.remove();
+    if (picture && output) {
+      picture.prepend(frame);
+      output.remove();
+    }
     frame.classList.add("live-drawn");
     show(frame);
   }
