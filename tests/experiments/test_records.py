@@ -265,6 +265,11 @@ def test_a_machine_without_the_folder_writes_nothing(tmp_path):
 # The registry
 
 
+def test_the_books_seed_moves_the_seeds_of_a_quick_run(monkeypatch):
+    monkeypatch.setenv("BOOK_SEED", "1")
+    assert [metrics["curve"][0] for metrics in quick("counting", [0, 3])] == [10**6, 10**6 + 3]
+
+
 def test_a_quick_experiment_runs_once_and_what_a_caller_changes_is_its_own():
     first = quick("counting", range(3))
     first[0]["square"] = "changed"
