@@ -242,6 +242,15 @@ def test_a_seed_that_succeeds_later_is_a_failure_no_more(tmp_path):
     assert not [one for one in seeds_in(folder).values() if "error" in one]
 
 
+def test_a_seed_on_record_that_fails_in_another_run_is_no_failure(tmp_path):
+    write(filled((0, 1), variant="failing-once"), tmp_path)
+    finish(tmp_path / "journal", 1, 2, variant="failing-once")
+    assert all("error" in entry for entry in seeds_in(tmp_path / "journal").values())
+    save(tmp_path / "journal" / "3.json", run_seed(COUNT, "full", 3, "cpu", RUN, tmp_path / "none"))
+    record = gather(COUNT, "failing-once", tmp_path / "journal", tmp_path)
+    assert record.seeds == (0, 1, 3) and [one["seed"] for one in record.failures] == [2]
+
+
 def test_a_stale_record_is_replaced_and_seeds_of_other_code_are_left_alone(tmp_path, monkeypatch):
     journal = tmp_path / "journal"
     before = journal_of(COUNT, "full", journal)
