@@ -81,3 +81,18 @@ def orthonormal_inputs(n: int, d: int, *, rng: np.random.Generator) -> np.ndarra
         raise ValueError(f"n is {n}, d {d}; allowed: n up to d")
     q, r = np.linalg.qr(rng.standard_normal((d, n)))
     return (q * np.sign(np.diag(r))).T
+
+
+def orthonormal_classes(
+    positive: int, negative: int, spread: float, *, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Draw orthonormal inputs (n, n + 2) with ``positive`` and ``negative`` real labels (n,), positive first.
+
+    Sizes of labels are uniform between 1 - ``spread`` and 1 + ``spread``; those of the negative ones are then
+    scaled so that all of them together have 0.4 to 0.8 times the norm of the positive ones.
+    """
+    n = positive + negative
+    labels = rng.uniform(1 - spread, 1 + spread, n) * np.repeat([1, -1], [positive, negative])
+    ratio = np.linalg.norm(labels[:positive]) / np.linalg.norm(labels[positive:])
+    labels[positive:] *= rng.uniform(0.4, 0.8) * ratio
+    return orthonormal_inputs(n, n + 2, rng=rng), labels

@@ -164,6 +164,10 @@ class Start:
             np.where(balanced, log_norms, log_outputs),
         )
 
+    def scaled(self, log_factor: float) -> Start:
+        """Return the start whose weights are ``exp(log_factor)`` times as large."""
+        return Start(self.directions, self.log_norms + log_factor, self.signs, self.log_outputs + log_factor)
+
     def network(self, slope: float = 0.0) -> TwoLayer:
         """Return the network in floats, where weights below the smallest are zero.
 

@@ -79,6 +79,14 @@ def _seen(directions: ArrayLike, inputs: ArrayLike) -> np.ndarray:
     return np.asarray(directions) @ np.transpose(inputs) > 1e-15 * sizes
 
 
+def grouped_start(m: int, inputs: ArrayLike, labels: ArrayLike, *, rng: np.random.Generator) -> Start:
+    """Draw Gaussian starts of scale 1 with ``m`` neurons until neither ``S_+`` nor ``S_-`` is empty."""
+    while True:
+        start = Start.gaussian(m, np.shape(inputs)[1], 0.0, rng=rng)
+        if all(group.size for group in aligned_groups(start.directions, start.signs, inputs, labels)):
+            return start
+
+
 @dataclass(frozen=True)
 class TwoPlateaus:
     """The limit of small scales: groups, rates, half-times, and what follows from them.
@@ -109,13 +117,18 @@ class TwoPlateaus:
     idle_log_norms: np.ndarray
     label_norms: Pair
 
+    def _ages(self, times: ArrayLike) -> np.ndarray:
+        pairs = zip(self.rates, self.half_times, strict=True)
+        return np.array([2 * rate * (np.asarray(times) - half) for rate, half in pairs])
+
+    def fitted(self, times: ArrayLike) -> np.ndarray:
+        """Return the fitted parts of the two groups at times of any shape, (2, ...): logistic functions."""
+        return expit(self._ages(times))
+
     def loss(self, times: ArrayLike) -> np.ndarray:
-        """Return ``sum_k (f(x_k) - y_k)^2 / (2n)`` at times of any shape: two squared logistic functions."""
-        parts = (
-            (norm * expit(-2 * rate * (np.asarray(times) - half))) ** 2
-            for norm, rate, half in zip(self.label_norms, self.rates, self.half_times, strict=True)
-        )
-        return sum(parts) / (2 * self.n)
+        """Return ``sum_k (f(x_k) - y_k)^2 / (2n)`` at times of any shape."""
+        missing = expit(-self._ages(times))
+        return np.tensordot(np.square(self.label_norms), missing**2, axes=1) / (2 * self.n)
 
     @property
     def idle_distance(self) -> float:

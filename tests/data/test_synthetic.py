@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from lib.data.synthetic import antipodal_gaussians, cone_data, orthonormal_inputs, two_moons_with_gap
+from lib.data.synthetic import (
+    antipodal_gaussians,
+    cone_data,
+    orthonormal_classes,
+    orthonormal_inputs,
+    two_moons_with_gap,
+)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -39,3 +45,12 @@ def test_orthonormal_inputs_are_orthonormal_and_uniform():
     # Each coordinate of a uniform direction in space is uniform on [-1, 1]: mean 0, mean square 1/3.
     assert draws.mean(axis=0) == pytest.approx(np.zeros((2, 3)), abs=5 / np.sqrt(3 * 4000))
     assert (draws**2).mean(axis=0) == pytest.approx(1 / 3, abs=5 * 0.3 / np.sqrt(4000))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_orthonormal_classes_have_the_larger_class_first(seed):
+    inputs, labels = orthonormal_classes(3, 2, 0.5, rng=np.random.default_rng(seed))
+    np.testing.assert_allclose(inputs @ inputs.T, np.eye(5), atol=1e-14)
+    assert np.sign(labels).tolist() == [1, 1, 1, -1, -1] and inputs.shape == (5, 7)
+    assert (abs(labels[:3] - 1) <= 0.5).all() and labels[3] / labels[4] <= 3
+    assert 0.4 <= np.linalg.norm(labels[3:]) / np.linalg.norm(labels[:3]) <= 0.8

@@ -114,6 +114,13 @@ def test_a_start_of_a_network_is_the_network(inner, outer, seed):
     np.testing.assert_allclose(again.a, network.a, rtol=1e-12)
 
 
+def test_a_scaled_start_is_the_scaled_network():
+    start = Start.two_sided(2, 3, -1.0, rng=np.random.default_rng(0), v=2.0)
+    once, more = start.network(), start.scaled(np.log(3)).network()
+    np.testing.assert_allclose(more.w, 3 * once.w, rtol=1e-14)
+    np.testing.assert_allclose(more.a, 3 * once.a, rtol=1e-14)
+
+
 def test_rounding_does_not_unbalance_a_network_and_one_neuron_of_two_may_be_balanced():
     for seed in range(50):
         network = Start.gaussian(20, 30, -seed, rng=np.random.default_rng(seed)).network()

@@ -8,9 +8,11 @@ from lib.data.synthetic import orthonormal_inputs
 from lib.flow import gradient_flow
 from lib.models.two_layer import Start
 from lib.theory.orthogonal import (
+    aligned_groups,
     class_directions,
     class_heights,
     greedy_limit,
+    grouped_start,
     largest_epsilon,
     minimum_squared_norm,
     two_plateaus,
@@ -37,11 +39,12 @@ def test_the_loss_of_the_pair_is_two_logistic_functions():
     losses = SQUARE.value(run.outputs(times), y).mean(axis=1)
     np.testing.assert_allclose(losses, theory.loss(times), atol=1e-8)
     squares = np.exp(2 * run.at(times)[1])
-    for group, height, rate, half in zip(
-        theory.groups, theory.heights, theory.rates, theory.half_times, strict=True
+    for group, height, rate, half, part in zip(
+        theory.groups, theory.heights, theory.rates, theory.half_times, theory.fitted(times), strict=True
     ):
         logistic = height / (1 + np.exp(-2 * rate * (times - half)))
         np.testing.assert_allclose(squares[:, group].sum(axis=1), logistic, atol=1e-8)
+        np.testing.assert_allclose(height * part, logistic, rtol=1e-12)
 
 
 @pytest.mark.parametrize("power", [60, 1000])
@@ -56,6 +59,14 @@ def test_the_limit_and_its_distance_are_predicted(power):
     assert abs(distance - theory.idle_distance) < 1e-4 * theory.idle_distance + 1e-9
     np.testing.assert_allclose((w**2).sum() + (a**2).sum(), minimum_squared_norm(x, SIX), rtol=1e-12)
     np.testing.assert_allclose(np.maximum(x @ w.T, 0) @ a, SIX, atol=1e-12)
+
+
+def test_a_grouped_start_has_both_groups():
+    """With one neuron in eight in each group, three neurons have both in one draw of fifteen or so."""
+    for seed in range(3):
+        start = grouped_start(3, np.eye(4), FOUR, rng=np.random.default_rng(seed))
+        groups = aligned_groups(start.directions, start.signs, np.eye(4), FOUR)
+        assert groups.positive.size and groups.negative.size and start.signs.shape == (3,)
 
 
 def test_half_times_and_limit_at_30_digits():
