@@ -1,4 +1,4 @@
-// One neuron on one datum of unit norm: choose a start, see its orbit and its learning curve.
+// One neuron on one datum of unit norm, and its mirror image in h = -a: choose a start, see orbits and curves.
 import { Plane, enliven, slider } from "./plot.js";
 
 const STEP = 0.02;
@@ -25,7 +25,10 @@ export function orbit(h, a, end = END, step = STEP) {
 function fate(points) {
   const [, h, a] = points.at(-1);
   if (points[0][1] <= 0) return "The neuron is inactive on this datum: it never moves.";
-  if (h <= 0) return "The neuron dies: its pre-activation reaches zero, and the probability stays at one half.";
+  if (h <= 0) {
+    const [time] = points.find(([, height]) => height <= 0);
+    return `The neuron dies at time ${time.toFixed(1)}: its pre-activation is zero, and the probability stays at one half.`;
+  }
   if (a > 0) return "The neuron learns.";
   return "The neuron is still close to the separatrix, where learning takes arbitrarily long.";
 }
@@ -48,19 +51,23 @@ export function show(frame) {
     y: { from: 0, to: 1, label: "probability P", ticks: [0, 0.5, 1] },
     description: "The learning curve of the chosen start.",
   });
-  let start = { h: 0.4, a: -0.2 };
+  let start = { h: 1.1, a: -1 };
 
   function draw() {
     const points = orbit(start.h, start.a);
+    const shown = [[points, "simulation"]];
+    if (start.h > 0 && start.a < 0) shown.unshift([orbit(-start.a, -start.h), "contrast"]);
     plane.clear();
     plane.line([[-2, 2], [0, 0]], "theory");
     plane.line([[-2, 0], [2, 0]], "theory");
-    const inside = points.filter(([, h, a]) => h <= 3 && Math.abs(a) <= 2);
-    plane.line(inside.map(([, h, a]) => [a, h]), "simulation");
-    plane.dot([start.a, start.h], "simulation");
     curve.clear();
     curve.line([[0, 0.5], [END, 0.5]], "theory");
-    curve.line(points.map(([t, h, a]) => [t, sigmoid(Math.max(h, 0) * a)]), "simulation");
+    for (const [path, role] of shown) {
+      const inside = path.filter(([, h, a]) => h <= 3 && Math.abs(a) <= 2);
+      plane.line(inside.map(([, h, a]) => [a, h]), role);
+      plane.dot([path[0][2], path[0][1]], role);
+      curve.line(path.map(([t, h, a]) => [t, sigmoid(Math.max(h, 0) * a)]), role);
+    }
     outcome.textContent = fate(points);
   }
 
