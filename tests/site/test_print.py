@@ -32,7 +32,7 @@ PALE = """() => {
 PAGES = [
     "index",
     "how_it_works",
-    "sigmoidal_curves/more",
+    "sigmoidal_curves/closed_form",
     "early_alignment/alignment_time",
     "scorecard",
     "comparison",

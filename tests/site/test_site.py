@@ -153,7 +153,7 @@ def test_the_scorecard_filters(browser, address):
 
 
 def test_formulas_are_no_tab_stops(open_page, address):
-    page = open_page(f"{address}/book/sigmoidal_curves/more.html")
+    page = open_page(f"{address}/book/sigmoidal_curves/competition.html")
     assert page.locator("mjx-container").count() > 100
     assert page.locator("mjx-container").evaluate_all("all => all.filter(e => e.tabIndex >= 0).length") == 0
     page.locator(".bd-article h1 a").focus()
