@@ -14,6 +14,7 @@ from tests.book.test_book import BENCHMARKS, BOOK, EXECUTED, ROOT, code_cells, n
 PAGES = [*EXECUTED, BENCHMARKS, *(BOOK / f"{page}.md" for page in ("comparison", "drift", "experiments"))]
 # Those that train torch networks; those of saddle to saddle are drawn by torch, as in the authors' code.
 WITH_TORCH = {
+    "sigmoidal_curves/light_effect.md",
     "saddle_to_saddle/more.md",
     "early_alignment/alignment_time.md",
     "gradient_starvation/spectral_decoupling.md",
