@@ -161,7 +161,8 @@ def general_phase(
         full = excess(log_step) >= 0
         pairs: list[tuple[int, int]] = []
         if full:
-            log_step = brentq(excess, log_step - _LONG_AGO, log_step, xtol=1e-12)
+            # Far below the ceiling the bound falls off as a cliff, where Brent's method bisects: many steps.
+            log_step = brentq(excess, log_step - _LONG_AGO, log_step, xtol=1e-12, maxiter=1000)
         elif log_step == crossings.min():
             pairs = [(int(j), int(i)) for j, i in np.argwhere(crossings == log_step)]
         elif log_step == turns.min():

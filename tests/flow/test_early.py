@@ -6,7 +6,8 @@ from scipy.integrate import solve_ivp
 from scipy.special import expit
 
 from lib.flow import gradient_flow
-from lib.models.two_layer import Start
+from lib.flow.weights import weights_flow
+from lib.models.two_layer import Start, TwoLayer
 from lib.training.losses import LOGISTIC, SQUARE
 from tests.flow.problems import (
     CLOUD,
@@ -111,3 +112,14 @@ def test_a_tiny_first_layer_passes_the_origin(slope):
     exact = solve_ivp(field, (0, 2), [-1e-300 * slope, 1e-300 * slope], rtol=1e-10, atol=1e-12).y[:, -1]
     weights = np.exp(run.log_norms[-1]) * run.directions[-1, :, 0]
     np.testing.assert_allclose(weights, exact, atol=1e-8)
+
+
+@pytest.mark.parametrize("seed", [361, 478])
+def test_an_output_weight_of_zero_is_a_start_like_any_other(seed):
+    """Two of six hundred draws at which a root finder of a hundred steps gives up."""
+    rng = np.random.default_rng(seed)
+    network = TwoLayer(np.exp(rng.uniform(-6, 1)) * rng.standard_normal((1, 3)), [0.0])
+    x, y = rng.standard_normal((2, 3)), [1.0, -1.0]
+    run = gradient_flow(network, x, y, LOGISTIC, until=0.01)
+    plain = weights_flow(network, x, y, LOGISTIC, [0.0, 0.01], rates=0.5)
+    np.testing.assert_allclose(run.network_at().a, plain.a[-1], rtol=1e-6)
