@@ -1,0 +1,43 @@
+"""One ReLU neuron on two orthogonal inputs, one of each class [combes2018, Section 3.4 and Appendix A.8].
+
+Inputs ``x1`` and ``x2`` have norms ``n1`` and ``n2``; the neuron's state is ``(alpha, beta, a)`` with the
+responses ``alpha = <w, x1>`` and ``beta = <w, x2>``.  Arguments broadcast; leading axes are cases.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lib.models.two_layer import TwoLayer
+
+
+def pair(n1: ArrayLike, n2: ArrayLike, *, rng: np.random.Generator) -> np.ndarray:
+    """Draw two orthogonal inputs of these norms in three dimensions, shape (..., 2, 3)."""
+    norms = np.stack(np.broadcast_arrays(n1, n2), axis=-1)
+    frame = np.linalg.qr(rng.standard_normal((*norms.shape[:-1], 3, 3)))[0]
+    return frame[..., :2, :] * norms[..., None]
+
+
+def neuron(state: ArrayLike, inputs: np.ndarray, *, rng: np.random.Generator, slope: float = 0.0) -> TwoLayer:
+    """Return networks of one neuron, with ``state`` (3, ...) on ``inputs`` (..., 2, 3).
+
+    The part of ``w`` that sees neither input is drawn; its length is of the order of ``|x1| |x2|``.
+    """
+    alpha, beta, a = np.asarray(state, dtype=float)
+    parts = np.stack([alpha, beta], axis=-1) / np.sum(inputs**2, axis=-1)
+    unseen = np.cross(inputs[..., 0, :], inputs[..., 1, :]) * rng.standard_normal((*a.shape, 1))
+    return TwoLayer((parts[..., None, :] @ inputs) + unseen[..., None, :], a[..., None], slope)
+
+
+def saddle(c: ArrayLike, n1: ArrayLike, n2: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return ``s`` and the two rates, the negative one first, of the rest ``alpha = beta = s, a = 0``.
+
+    ``c = alpha^2 / n1^2 + beta^2 / n2^2 - a^2`` above 0; the flow is that of the sum of the two losses.
+
+    >>> [float(part) for part in saddle(2.0, 1.0, 1.0)]
+    [1.0, -1.0, 0.5]
+    """
+    s_squared = np.divide(c, np.power(n1, -2.0) + np.power(n2, -2.0))
+    root = np.sqrt(s_squared**2 / 4 + np.square(n1) + np.square(n2))
+    return np.sqrt(s_squared), -(s_squared / 2 + root) / 2, (root - s_squared / 2) / 2

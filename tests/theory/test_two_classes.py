@@ -1,0 +1,45 @@
+"""Two classes on one neuron: the network has the state that is asked for, and rests at the saddle."""
+
+import numpy as np
+
+from lib.theory.two_classes import neuron, pair, saddle
+from lib.training.losses import LOGISTIC
+
+N1, N2 = np.array([[0.1, 1.5], [3.0, 8.0]]), np.array([[2.0, 0.6], [3.0, 0.9]])
+
+
+def test_inputs_are_orthogonal_and_of_the_norms():
+    inputs = pair(N1, N2, rng=np.random.default_rng(1))
+    gram = inputs @ np.swapaxes(inputs, -1, -2)
+    np.testing.assert_allclose(gram[..., 0, 1], 0, atol=1e-13)
+    np.testing.assert_allclose(np.einsum("...ii->...i", gram), np.stack([N1, N2], axis=-1) ** 2)
+
+
+def test_the_network_has_the_state():
+    rng = np.random.default_rng(2)
+    state = rng.standard_normal((3, 2, 2))
+    inputs = pair(N1, N2, rng=rng)
+    network = neuron(state, inputs, rng=rng, slope=1.0)
+    np.testing.assert_allclose(np.moveaxis(network.preactivations(inputs)[..., 0], -1, 0), state[:2])
+    np.testing.assert_array_equal(network.a[..., 0], state[2])
+    one = neuron(state[:, 0, 0], inputs[0, 0], rng=rng)
+    assert one.w.shape == (1, 3) and one.a.shape == (1,)
+
+
+def test_the_flow_rests_at_the_saddle_and_leaves_it_at_the_rates():
+    rng, step = np.random.default_rng(3), 1e-5
+    for n1, n2, c in ((1.0, 1.0, 2.0), (0.2, 1.5, 30.0), (4.0, 0.7, 0.1)):
+        inputs = pair(n1, n2, rng=rng)
+        s, stable, unstable = saddle(c, n1, n2)
+
+        def velocity(state, inputs=inputs):
+            network = neuron(state, inputs, rng=rng)
+            in_w, in_a = network.gradients(inputs, lambda f: LOGISTIC.slope(f, np.array([1.0, -1.0])))
+            return -np.append(inputs @ in_w[0], in_a)
+
+        rest = np.array([s, s, 0.0])
+        assert abs(np.sum(rest[:2] ** 2 / [n1**2, n2**2]) - c) < 1e-12 * c
+        assert abs(velocity(rest)).max() < 1e-15
+        jacobian = [(velocity(rest + e) - velocity(rest - e)) / (2 * step) for e in step * np.eye(3)]
+        rates = np.sort(np.linalg.eigvals(np.transpose(jacobian)).real)
+        np.testing.assert_allclose(rates, [stable, 0, unstable], atol=1e-7)
