@@ -25,8 +25,8 @@ def weights_flow(
 ) -> TwoLayer:
     """Integrate ``theta' = -gradient of sum_i rates_i l(f(x_i), y_i)`` and return the networks at the times.
 
-    ``network`` may have leading axes, ``inputs`` (..., n, d) belong to them, ``labels`` and ``rates`` are
-    (n,); ``times`` (T,) increase, from 0 on.  The networks have weights (T, ..., m, d) and (T, ..., m).
+    ``network`` may have leading axes, ``inputs`` (..., n, d) belong to them, ``labels`` and ``rates``
+    are (n,) or (..., n); ``times`` (T,) increase, from 0 on.  The networks have weights (T, ..., m, d) and (T, ..., m).
     DOP853 in all weights at once; where an activation changes its order is lost, and its steps get short.
 
     >>> from lib.training.losses import SQUARE
