@@ -48,7 +48,7 @@ def weights_flow(
 
 
 def layers_flow(
-    layers: deep.Layers,
+    layers: Sequence[np.ndarray],
     inputs: ArrayLike,
     labels: ArrayLike,
     until: float,

@@ -13,23 +13,21 @@ from numpy.typing import ArrayLike
 
 from lib.training.losses import LOGISTIC
 
-Layers = Sequence[np.ndarray]
 
-
-def _preactivations(layers: Layers, inputs: ArrayLike) -> list[np.ndarray]:
+def _preactivations(layers: Sequence[np.ndarray], inputs: ArrayLike) -> list[np.ndarray]:
     found = [np.asarray(inputs) @ np.swapaxes(layers[0], -1, -2)]
     for weights in layers[1:]:
         found.append(np.maximum(found[-1], 0) @ np.swapaxes(weights, -1, -2))
     return found
 
 
-def outputs(layers: Layers, inputs: ArrayLike) -> np.ndarray:
+def outputs(layers: Sequence[np.ndarray], inputs: ArrayLike) -> np.ndarray:
     """Return ``W_N relu(... relu(W_1 x))``, shape (..., n)."""
     return _preactivations(layers, inputs)[-1][..., 0]
 
 
 def gradients(
-    layers: Layers, inputs: ArrayLike, labels: ArrayLike, slope_at_zero: float = 0.0
+    layers: Sequence[np.ndarray], inputs: ArrayLike, labels: ArrayLike, slope_at_zero: float = 0.0
 ) -> list[np.ndarray]:
     """Return the gradients of ``sum_i log(1 + exp(-y_i f(x_i)))`` in all layers, in their shapes.
 
