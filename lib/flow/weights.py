@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.integrate import solve_ivp
 
+from lib.models import deep
 from lib.models.two_layer import TwoLayer
 from lib.training.losses import Loss
 
@@ -26,7 +28,8 @@ def weights_flow(
     """Integrate ``theta' = -gradient of sum_i rates_i l(f(x_i), y_i)`` and return the networks at the times.
 
     ``network`` may have leading axes, ``inputs`` (..., n, d) belong to them, ``labels`` and ``rates``
-    are (n,) or (..., n); ``times`` (T,) increase, from 0 on.  The networks have weights (T, ..., m, d) and (T, ..., m).
+    are (n,) or (..., n); ``times`` (T,) increase, from 0 on.  The networks have weights (T, ..., m, d)
+    and (T, ..., m).
     DOP853 in all weights at once; where an activation changes its order is lost, and its steps get short.
 
     >>> from lib.training.losses import SQUARE
@@ -34,15 +37,56 @@ def weights_flow(
     >>> run([[1.0]]).round(6).tolist()
     [[1e-06], [1.0]]
     """
-    split, shape = network.w.size, network.w.shape
+
+    def gradients(parts: list[np.ndarray]) -> Sequence[np.ndarray]:
+        slopes = lambda outputs: np.multiply(rates, loss.slope(outputs, labels))  # noqa: E731
+        return network.with_weights(*parts).gradients(inputs, slopes)
+
+    options = {"t_eval": times, "rtol": rtol, "atol": atol}
+    found, unpack = _integrated([network.w, network.a], gradients, times[-1], **options)
+    return network.with_weights(*unpack(found.y.T))
+
+
+def layers_flow(
+    layers: Sequence[np.ndarray],
+    inputs: ArrayLike,
+    labels: ArrayLike,
+    until: float,
+    *,
+    rtol: float = 1e-10,
+    atol: float = 1e-13,
+) -> Callable[[ArrayLike], list[np.ndarray]]:
+    """Integrate the gradient flow of the summed cross-entropy, and return the layers as a function of time.
+
+    ``layers``, ``inputs`` and ``labels`` as in `lib.models.deep`.  The function takes times from 0 to
+    ``until``, of shape () or (T,), and returns layers with the axis of the times in front.  DOP853, as
+    `weights_flow`.
+
+    >>> flow = layers_flow(deep.balanced(0.1, 3, [[1.0]], [1.0]), [[1.0]], [1.0], 4.0)
+    >>> deep.outputs(flow([0.0, 4.0]), [[1.0]])[:, 0].round(6).tolist()
+    [0.1, 2.068266]
+    """
+    options = {"dense_output": True, "rtol": rtol, "atol": atol}
+    gradients = lambda parts: deep.gradients(parts, inputs, labels)  # noqa: E731
+    found, unpack = _integrated(layers, gradients, until, **options)
+    return lambda times: unpack(found.sol(times).T)
+
+
+def _integrated(
+    parts: Sequence[np.ndarray],
+    gradients: Callable[[list[np.ndarray]], Sequence[np.ndarray]],
+    until: float,
+    **options: Any,
+) -> tuple[Any, Callable[[np.ndarray], list[np.ndarray]]]:
+    """Return SciPy's solution for all parts in one state, and what makes states (..., size) parts again."""
+    cuts = np.cumsum([part.size for part in parts])[:-1]
+
+    def unpack(states: np.ndarray) -> list[np.ndarray]:
+        pieces = np.split(states, cuts, axis=-1)
+        return [v.reshape(*states.shape[:-1], *part.shape) for v, part in zip(pieces, parts, strict=True)]
 
     def velocity(_time: float, state: np.ndarray) -> np.ndarray:
-        now = network.with_weights(state[:split].reshape(shape), state[split:].reshape(shape[:-1]))
-        parts = now.gradients(inputs, lambda outputs: np.multiply(rates, loss.slope(outputs, labels)))
-        return -np.concatenate([part.ravel() for part in parts])
+        return -np.concatenate([part.ravel() for part in gradients(unpack(state))])
 
-    start = np.concatenate([network.w.ravel(), network.a.ravel()])
-    found = solve_ivp(velocity, (0, times[-1]), start, "DOP853", times, rtol=rtol, atol=atol).y.T
-    return network.with_weights(
-        found[:, :split].reshape(-1, *shape), found[:, split:].reshape(-1, *shape[:-1])
-    )
+    start = np.concatenate([part.ravel() for part in parts])
+    return solve_ivp(velocity, (0, until), start, "DOP853", **options), unpack

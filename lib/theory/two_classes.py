@@ -1,4 +1,4 @@
-"""One ReLU neuron on two orthogonal inputs, one of each class [combes2018, Section 3.4 and Appendix A.8].
+"""One ReLU neuron on two orthogonal inputs, of two classes [combes2018, Section 3.4, Appendix A.8] or of one.
 
 Inputs ``x1`` and ``x2`` have norms ``n1`` and ``n2``; the neuron's state is ``(alpha, beta, a)`` with the
 responses ``alpha = <w, x1>`` and ``beta = <w, x2>``.  Arguments broadcast; leading axes are cases.
@@ -22,12 +22,14 @@ def pair(n1: ArrayLike, n2: ArrayLike, *, rng: np.random.Generator) -> np.ndarra
 def neuron(state: ArrayLike, inputs: np.ndarray, *, rng: np.random.Generator, slope: float = 0.0) -> TwoLayer:
     """Return networks of one neuron, with ``state`` (3, ...) on ``inputs`` (..., 2, 3).
 
-    The part of ``w`` that sees neither input is drawn; its length is of the order of ``|x1| |x2|``.
+    The part of ``w`` that sees neither input is drawn; its length is of the order of the rest.
     """
     alpha, beta, a = np.asarray(state, dtype=float)
     parts = np.stack([alpha, beta], axis=-1) / np.sum(inputs**2, axis=-1)
+    seen = parts[..., None, :] @ inputs
     unseen = np.cross(inputs[..., 0, :], inputs[..., 1, :]) * rng.standard_normal((*a.shape, 1))
-    return TwoLayer((parts[..., None, :] @ inputs) + unseen[..., None, :], a[..., None], slope)
+    lengths = np.linalg.norm(seen, axis=-1) / np.prod(np.linalg.norm(inputs, axis=-1), axis=-1)[..., None]
+    return TwoLayer(seen + (lengths * unseen)[..., None, :], a[..., None], slope)
 
 
 def saddle(c: ArrayLike, n1: ArrayLike, n2: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

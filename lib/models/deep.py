@@ -1,0 +1,63 @@
+"""Deep ReLU networks with one output, as lists of weight matrices [combes2018, Section 4].
+
+A network of N layers is ``[W_1, ..., W_N]`` with shapes (..., m_i, m_{i-1}), ``m_0 = d`` and ``m_N = 1``;
+leading axes are independent networks.  Inputs are rows (n, d), labels (n,) are +1 and -1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lib.training.losses import LOGISTIC
+
+
+def _preactivations(layers: Sequence[np.ndarray], inputs: ArrayLike) -> list[np.ndarray]:
+    found = [np.asarray(inputs) @ np.swapaxes(layers[0], -1, -2)]
+    for weights in layers[1:]:
+        found.append(np.maximum(found[-1], 0) @ np.swapaxes(weights, -1, -2))
+    return found
+
+
+def outputs(layers: Sequence[np.ndarray], inputs: ArrayLike) -> np.ndarray:
+    """Return ``W_N relu(... relu(W_1 x))``, shape (..., n)."""
+    return _preactivations(layers, inputs)[-1][..., 0]
+
+
+def gradients(
+    layers: Sequence[np.ndarray], inputs: ArrayLike, labels: ArrayLike, slope_at_zero: float = 0.0
+) -> list[np.ndarray]:
+    """Return the gradients of ``sum_i log(1 + exp(-y_i f(x_i)))`` in all layers, in their shapes.
+
+    ``slope_at_zero`` is the derivative of the ReLU at zero.
+    """
+    *hidden, logits = _preactivations(layers, inputs)
+    signal, found = LOGISTIC.slope(logits, np.asarray(labels)[:, None]), []
+    for weights, z in zip(layers[:0:-1], hidden[::-1], strict=True):
+        found.append(np.swapaxes(signal, -1, -2) @ np.maximum(z, 0))
+        signal = (signal @ weights) * np.heaviside(z, slope_at_zero)
+    found.append(np.swapaxes(signal, -1, -2) @ np.asarray(inputs))
+    return found[::-1]
+
+
+def diagonal(sizes: ArrayLike, inputs: ArrayLike, labels: ArrayLike) -> list[np.ndarray]:
+    """Return networks with one neuron a layer for each input, of given sizes [combes2018, App. B].
+
+    ``sizes`` (..., N, n), N of 2 or more: neuron i of the first layer is ``sizes_1i x_i / |x_i|``, the hidden
+    matrices are diagonal, and the last weights have the signs of the labels.
+    """
+    sizes, x = np.asarray(sizes, dtype=float), np.asarray(inputs)
+    first = sizes[..., 0, :, None] * x / np.linalg.norm(x, axis=1, keepdims=True)
+    hidden = [sizes[..., i, :, None] * np.eye(len(x)) for i in range(1, sizes.shape[-2] - 1)]
+    return [first, *hidden, (sizes[..., -1, :] * labels)[..., None, :]]
+
+
+def balanced(logits: ArrayLike, depth: int, inputs: ArrayLike, labels: ArrayLike) -> list[np.ndarray]:
+    """Return `diagonal` networks of ``depth`` layers of equal sizes, with these logits (...) above 0.
+
+    The outputs are ``labels * logits`` if no input is at an acute angle to another one.
+    """
+    sizes = np.divide.outer(logits, np.linalg.norm(inputs, axis=1)) ** (1 / depth)
+    return diagonal(np.repeat(sizes[..., None, :], depth, axis=-2), inputs, labels)

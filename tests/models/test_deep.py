@@ -1,0 +1,92 @@
+"""Deep networks: gradients by differences, two layers by the other class, what the flow conserves."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lib.flow.weights import layers_flow, weights_flow
+from lib.models import deep
+from lib.models.two_layer import TwoLayer
+from lib.training.losses import LOGISTIC
+
+Y = np.array([1.0, -1.0, 1.0, -1.0, -1.0])
+
+
+def drawn(widths, lead=(), seed=0):
+    """Layers of these widths, inputs and labels."""
+    rng = np.random.default_rng(seed)
+    layers = [rng.standard_normal((*lead, m, d)) for d, m in pairwise(widths)]
+    return layers, rng.standard_normal((5, widths[0])), Y
+
+
+@pytest.mark.parametrize("widths", [(3, 1), (3, 4, 1), (2, 3, 5, 1), (3, 4, 4, 4, 1)])
+def test_gradients_are_derivatives_by_differences(widths):
+    layers, x, y = drawn(widths)
+    step = 1e-6
+    for i, found in enumerate(deep.gradients(layers, x, y)):
+        for place in np.ndindex(found.shape):
+            losses = []
+            for sign in (1, -1):
+                moved = [w.copy() for w in layers]
+                moved[i][place] += sign * step
+                losses.append(LOGISTIC.value(deep.outputs(moved, x), y).sum())
+            assert (losses[0] - losses[1]) / (2 * step) == pytest.approx(found[place], rel=1e-6, abs=1e-8)
+
+
+def test_two_layers_are_the_two_layer_network():
+    (w, a), x, y = drawn((3, 6, 1), lead=(2,))
+    network = TwoLayer(w, a[:, 0])
+    np.testing.assert_allclose(deep.outputs([w, a], x), network(x), rtol=1e-12)
+    in_w, in_a = network.gradients(x, lambda f: LOGISTIC.slope(f, y))
+    found = deep.gradients([w, a], x, y)
+    np.testing.assert_allclose(found[0], in_w, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(found[1][:, 0], in_a, rtol=1e-12, atol=1e-14)
+
+
+def test_leading_axes_are_networks():
+    layers, x, y = drawn((3, 4, 2, 1), lead=(2, 3))
+    together = deep.gradients(layers, x, y)
+    for k in np.ndindex(2, 3):
+        alone = deep.gradients([w[k] for w in layers], x, y)
+        for one, all_of_them in zip(alone, together, strict=True):
+            np.testing.assert_allclose(all_of_them[k], one, rtol=1e-12, atol=1e-15)
+
+
+@given(st.floats(0, 1))
+def test_the_slope_at_zero_is_what_is_asked_for(slope):
+    layers = [np.zeros((1, 1)), np.array([[3.0]])]
+    in_w, in_a = deep.gradients(layers, [[2.0]], [1.0], slope)
+    assert in_w.item() == pytest.approx(-0.5 * 3 * slope * 2) and in_a.item() == 0
+
+
+@pytest.mark.parametrize("depth", [2, 3, 6])
+def test_a_balanced_network_has_the_logits_and_equal_sizes(depth):
+    x, y, logits = np.array([[0.3, 0.0], [-1.0, 2.0]]), np.array([1.0, -1.0]), np.array([0.01, 2.0, 30.0])
+    layers = deep.balanced(logits, depth, x, y)
+    assert len(layers) == depth
+    np.testing.assert_allclose(deep.outputs(layers, x), logits[:, None] * y, rtol=1e-12)
+    sizes = [np.linalg.norm(w, axis=-1) for w in layers[:-1]] + [np.abs(layers[-1][:, 0])]
+    np.testing.assert_allclose(sizes, np.broadcast_to(sizes[0], np.shape(sizes)), rtol=1e-12)
+
+
+def test_the_flow_keeps_the_balance_of_neighbouring_layers_and_lets_the_loss_fall():
+    rng = np.random.default_rng(1)  # positive weights and inputs: no neuron changes, the order is kept
+    layers = [rng.uniform(0.1, 0.7, shape) for shape in ((4, 3), (2, 4), (2, 2), (1, 2))]
+    x, times = rng.uniform(0, 1, (5, 3)), np.linspace(0, 3, 7)
+    run = layers_flow(layers, x, np.ones(5), 3.0)(times)
+    for below, above in pairwise(run):
+        balance = above.swapaxes(-1, -2) @ above - below @ below.swapaxes(-1, -2)
+        np.testing.assert_allclose(balance, np.broadcast_to(balance[0], balance.shape), atol=1e-8)
+    assert (np.diff(LOGISTIC.value(deep.outputs(run, x), 1.0).sum(axis=-1)) < 0).all()
+
+
+def test_two_flows_of_two_layers_agree():
+    (w, a), x, y = drawn((3, 2, 1), seed=3)
+    w, x = np.abs(w), np.abs(x)
+    other = weights_flow(TwoLayer(w, a[0]), x, y, LOGISTIC, [0.0, 0.5])
+    run = layers_flow([w, a], x, y, 0.5)
+    np.testing.assert_allclose(run(0.5)[0], other.w[-1], rtol=1e-8)
+    np.testing.assert_allclose(run([0.0, 0.5])[1][:, 0], other.a, rtol=1e-8)
