@@ -114,7 +114,7 @@ def test_a_chapter_downloads_as_a_notebook_with_outputs(soups, site, name):
     notebook = nbformat.read(path, as_version=4)
     nbformat.validate(notebook)
     outputs = [cell.outputs for cell in notebook.cells if cell.cell_type == "code"]
-    assert sum(bool(output) for output in outputs) >= 5
+    assert sum(bool(output) for output in outputs) >= 2  # a figure and a card, at least
     assert "make lab" in notebook.cells[0].source
 
 
