@@ -1,8 +1,10 @@
 """Two classes on one neuron: the network has the state that is asked for, and rests at the saddle."""
 
 import numpy as np
+from scipy.special import expit
 
-from lib.theory.two_classes import neuron, pair, saddle
+from lib.theory.one_neuron import logit
+from lib.theory.two_classes import balanced_runs, neuron, pair, saddle
 from lib.training.losses import LOGISTIC
 
 N1, N2 = np.array([[0.1, 1.5], [3.0, 8.0]]), np.array([[2.0, 0.6], [3.0, 0.9]])
@@ -43,3 +45,12 @@ def test_the_flow_rests_at_the_saddle_and_leaves_it_at_the_rates():
         jacobian = [(velocity(rest + e) - velocity(rest - e)) / (2 * step) for e in step * np.eye(3)]
         rates = np.sort(np.linalg.eigvals(np.transpose(jacobian)).real)
         np.testing.assert_allclose(rates, [stable, 0, unstable], atol=1e-7)
+
+
+def test_a_class_that_is_never_drawn_stays_and_the_other_follows_its_clock():
+    times = np.array([0.0, 3.0, 6.0])
+    for k, norms in enumerate([(1.5, 0.8), (0.7, 2.0)]):
+        samples = np.full((6000, 2), k)
+        runs = balanced_runs(samples, norms, 0.1, 1e-3, np.round(times / 1e-3).astype(int))
+        np.testing.assert_allclose(runs[:, :, 1 - k], expit(0.1), rtol=1e-14)
+        np.testing.assert_allclose(runs[:, 0, k], expit(logit(times, 0.1, norms[k])), atol=2e-3)
