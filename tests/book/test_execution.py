@@ -15,7 +15,7 @@ PAGES = [*EXECUTED, BENCHMARKS, *(BOOK / f"{page}.md" for page in ("comparison",
 # Those that train torch networks; those of saddle to saddle are drawn by torch, as in the authors' code.
 WITH_TORCH = {
     "sigmoidal_curves/light_effect.md",
-    "saddle_to_saddle/more.md",
+    "saddle_to_saddle/high_dimension.md",
     "early_alignment/alignment_time.md",
     "gradient_starvation/spectral_decoupling.md",
     "comparison.md",
@@ -84,7 +84,7 @@ def test_a_module_changes_the_keys_of_the_pages_that_import_it_and_no_others(cop
         ),
         (
             "results/records/boursier2022-figure-6",
-            {"saddle_to_saddle/more.md", "comparison.md", "experiments.md"},
+            {"saddle_to_saddle/high_dimension.md", "comparison.md", "experiments.md"},
         ),
         ("book/paper_values/combes2018.yml", {"comparison.md"}),
         ("results/benchmarks.json", {"benchmarks.md"}),
