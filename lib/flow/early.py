@@ -172,6 +172,9 @@ def general_phase(
         time, log_time, weights, _ = steps[-1]
         if full or log_step == left:
             break
+        if log_step == turns.min():  # rounding may leave the output weight on its old side
+            turned = turns == log_step
+            weights = weights._replace(signs=np.where(turned, -stage.start.signs, weights.signs))
         weights = change(time, weights, pairs)
         steps[-1] = (*steps[-1][:2], weights, steps[-1][3])
     return steps

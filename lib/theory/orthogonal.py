@@ -69,14 +69,11 @@ def aligned_groups(directions: ArrayLike, signs: ArrayLike, inputs: ArrayLike, l
     >>> groups.positive.tolist(), groups.negative.tolist()
     ([0, 1], [2])
     """
-    seen, s, y = _seen(directions, inputs), np.asarray(signs), np.asarray(labels)
-    return Pair(*(np.flatnonzero((s == sign) & seen[:, sign * y > 0].all(axis=1)) for sign in (1, -1)))
-
-
-def _seen(directions: ArrayLike, inputs: ArrayLike) -> np.ndarray:
-    """Return whether ``<w_j, x_k> > 0``, (m, n), by more than rounding makes of a neuron on a boundary."""
+    s, y = np.asarray(signs), np.asarray(labels)
+    # Seen by more than what rounding makes of a neuron on a boundary.
     sizes = np.outer(np.linalg.norm(directions, axis=1), np.linalg.norm(inputs, axis=1))
-    return np.asarray(directions) @ np.transpose(inputs) > 1e-15 * sizes
+    seen = np.asarray(directions) @ np.transpose(inputs) > 1e-15 * sizes
+    return Pair(*(np.flatnonzero((s == sign) & seen[:, sign * y > 0].all(axis=1)) for sign in (1, -1)))
 
 
 def grouped_start(m: int, inputs: ArrayLike, labels: ArrayLike, *, rng: np.random.Generator) -> Start:
@@ -140,9 +137,8 @@ def two_plateaus(start: Start, inputs: ArrayLike, labels: ArrayLike) -> TwoPlate
     """Predict the whole flow of a balanced start of small scale on orthogonal inputs, mean square loss.
 
     For labels of both signs, none zero, norms of inputs that are equal within a class, and non-empty ``S_+``
-    and ``S_-`` (other starts: :func:`greedy_limit`).  The error vanishes with the scale, like
-    :attr:`TwoPlateaus.idle_distance`.  [boursier2022, Eq. 20, 28, Lemma 12; half-times, shares and idle norms
-    are ours]
+    and ``S_-``.  The error vanishes with the scale, like :attr:`TwoPlateaus.idle_distance`.
+    [boursier2022, Eq. 20, 28, Lemma 12; half-times, shares and idle norms are ours]
 
     >>> start = Start([[0.8, 0.6], [0.6, 0.8], [0.0, 1.0]], [-1e4, -1e4, -1e4], [1, -1, -1])
     >>> theory = two_plateaus(start, np.eye(2), [1.0, -1.0])
@@ -171,62 +167,6 @@ def two_plateaus(start: Start, inputs: ArrayLike, labels: ArrayLike) -> TwoPlate
     return TwoPlateaus(
         len(y), groups, rates, heights, halves, s, limit_directions, limit_log_norms, idle, label_norms
     )
-
-
-@dataclass(frozen=True)
-class GreedyLimit:
-    """What the flow does as the scale lambda tends to 0, in units of ``ln(1/lambda)`` of time.
-
-    ``groups`` lists the sets of labels in the order in which they are fitted, each by one direction, and
-    ``times`` when.  ``squared_norm`` is the limit of ``|theta|^2``, ``loss`` that of the mean loss, carried
-    by the labels that no neuron sees.  ``margin`` is how far, in log-norm, the nearest rival was from being
-    first in some step: the flow follows the prediction when ``margin ln(1/lambda)`` is large.
-    """
-
-    groups: tuple[tuple[int, ...], ...]
-    times: tuple[float, ...]
-    squared_norm: float
-    loss: float
-    margin: float
-
-
-def greedy_limit(
-    directions: ArrayLike, signs: ArrayLike, inputs: ArrayLike, labels: ArrayLike
-) -> GreedyLimit:
-    """Follow the greedy saddle-to-saddle process of a start ``directions`` (m, d), ``signs`` (m,).
-
-    Neuron j can fit the labels of its sign on which it is active; of these let ``A_j`` be the ones not
-    fitted yet. Its log-norm, in units of ``ln(1/lambda)``, starts at -1 and grows at the rate ``|y_A|/n``.
-    The first neuron to reach 0 fits all of ``A_j`` at once, with squared norm ``|y_A|``; the others lose
-    these labels; and so on. Inputs are orthonormal, no label is zero; norms of directions do not matter.  A
-    heuristic, tested against the flow; neurons that reach 0 together with different ``A_j`` are not covered.
-    Ours; [boursier2022, Sec. 3.2] conjectures one saddle a kink.
-
-    >>> limit = greedy_limit([[1, 0, 0], [1, 1, 0], [0, 0, 1]], [1, 1, -1], np.eye(3), [3.0, 4.0, -1.0])
-    >>> limit.groups, [round(time, 12) for time in limit.times], limit.squared_norm
-    (((0, 1), (2,)), [0.6, 3.0], 12.0)
-    """
-    y, s = np.asarray(labels, dtype=float), np.asarray(signs, dtype=float)
-    can_fit = _seen(directions, inputs) & (np.sign(y) == s[:, None])
-    log_norms, time, margin, squared_norm = np.full(len(s), -1.0), 0.0, np.inf, 0.0
-    unfitted = np.ones(len(y), dtype=bool)
-    groups: list[tuple[int, ...]] = []
-    times: list[float] = []
-    while (can_fit & unfitted).any():
-        reach = can_fit & unfitted
-        rates = np.linalg.norm(reach * y, axis=1) / len(y)
-        waits = np.divide(-log_norms, rates, out=np.full(len(rates), np.inf), where=rates > 0)
-        first = int(waits.argmin())
-        log_norms, time = log_norms + rates * waits[first], time + float(waits[first])
-        group = reach[first]
-        rivals = (reach & group).any(axis=1) & (reach != group).any(axis=1)
-        margin = min(margin, float(-log_norms[rivals].max(initial=-np.inf)))
-        groups.append(tuple(np.flatnonzero(group).tolist()))
-        times.append(time)
-        squared_norm += 2 * float(np.linalg.norm(y[group]))
-        unfitted = unfitted & ~group
-    loss = float(np.sum(y[unfitted] ** 2) / (2 * len(y)))
-    return GreedyLimit(tuple(groups), tuple(times), squared_norm, loss, margin)
 
 
 def largest_epsilon(labels: ArrayLike, *, as_printed: bool = False) -> float:

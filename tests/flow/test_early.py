@@ -123,3 +123,13 @@ def test_an_output_weight_of_zero_is_a_start_like_any_other(seed):
     run = gradient_flow(network, x, y, LOGISTIC, until=0.01)
     plain = weights_flow(network, x, y, LOGISTIC, [0.0, 0.01], rates=0.5)
     np.testing.assert_allclose(run.network_at().a, plain.a[-1], rtol=1e-6)
+
+
+def test_an_output_weight_turns_though_rounding_leaves_it_on_its_old_side():
+    """In this draw a neuron held on two boundaries comes to a zero of its output weight that is not exact."""
+    rng = np.random.default_rng(3_000_112)
+    drawn, outputs = Start.gaussian(200, 6, -30 * np.log(10), rng=rng), rng.standard_normal(200)
+    logs = np.log(np.abs(outputs)) - 30 * np.log(10)
+    start = Start(drawn.directions, drawn.log_norms, np.sign(outputs), logs)
+    run = gradient_flow(start, np.eye(6), [1, 1, 1, -0.7, -0.7, -0.7], SQUARE, until=40.0)
+    assert run.times[-1] == 40 and run.signs[0, 31] == -1 and run.signs[-1, 31] == 1

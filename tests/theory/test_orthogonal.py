@@ -1,4 +1,4 @@
-"""The closed forms of the two plateaus and the greedy limit against the flow, draws, and many digits."""
+"""The closed forms of the two plateaus against the flow, draws, and many digits."""
 
 import mpmath
 import numpy as np
@@ -11,7 +11,6 @@ from lib.theory.orthogonal import (
     aligned_groups,
     class_directions,
     class_heights,
-    greedy_limit,
     grouped_start,
     largest_epsilon,
     minimum_squared_norm,
@@ -108,61 +107,8 @@ def test_heights_and_directions_of_inputs_of_any_norms():
 
 def test_a_neuron_on_a_boundary_is_inactive_up_to_rounding():
     inputs = orthonormal_inputs(4, 4, rng=np.random.default_rng(1))
-    on_first, labels = np.vstack([inputs[0], (inputs[0] + inputs[1]) / np.sqrt(2)]), [1.0, 2.0, -1.0, 1.0]
-    assert greedy_limit(on_first[:1], [1], inputs, labels).groups == ((0,),)
-    assert greedy_limit(on_first[1:], [1], inputs, labels).groups == ((0, 1),)
-
-
-@pytest.mark.parametrize("seed", [104, 106, 109])
-def test_the_greedy_limit_is_the_flow_from_a_tiny_scale(seed):
-    rng = np.random.default_rng(seed)
-    m = int(rng.integers(8, 25))
-    x = orthonormal_inputs(8, 10, rng=rng)
-    y = rng.uniform(0.4, 1.6, 8) * rng.choice([-1, 1], 8)
-    log_scale = 400 * np.log(10)
-    start = Start.gaussian(m, 10, -log_scale, rng=rng)
-    limit = greedy_limit(start.directions, start.signs, x, y)
-    run = gradient_flow(start, x, y, SQUARE, until=1.02 * limit.times[-1] * log_scale + 400)
-    np.testing.assert_allclose(2 * np.exp(2 * run.log_norms[-1]).sum(), limit.squared_norm, rtol=1e-6)
-    np.testing.assert_allclose(SQUARE.value(run.outputs()[-1], y).mean(), limit.loss, atol=1e-9)
-
-
-def test_greedy_and_two_plateaus_agree_where_both_apply():
-    start, x = six_orthonormal(1000)
-    theory = two_plateaus(start, x, SIX)
-    limit = greedy_limit(start.directions, start.signs, x, SIX)
-    assert [len(group) for group in limit.groups] == [3, 3] and limit.loss == 0
-    np.testing.assert_allclose(limit.squared_norm, 2 * sum(theory.heights))
-    np.testing.assert_allclose(
-        np.array(theory.half_times) / (1000 * np.log(10)), limit.times, rtol=0.01
-    )  # corrections are O(1/ln(1/lambda))
-
-
-def test_the_margin_is_the_least_lead_of_all_steps():
-    rng, early = np.random.default_rng(0), 0
-    for _ in range(20):
-        y = rng.uniform(0.4, 1.6, 8) * rng.choice([-1, 1], 8)
-        v, s = rng.standard_normal((20, 8)), rng.choice([-1.0, 1.0], 20)
-        leads = leads_step_by_step(v, s, y)
-        early += min(leads) < leads[-1]
-        assert greedy_limit(v, s, np.eye(8), y).margin == pytest.approx(min(leads), rel=1e-9)
-    assert early > 5  # the closest step is seldom the last
-
-
-def leads_step_by_step(v, s, y):
-    """The lead, in each step, of the neuron that comes first over those that it robs of labels."""
-    log_norms, left, leads = {j: -1.0 for j in range(len(s))}, set(range(len(y))), []
-    sets = {j: {k for k in left if v[j, k] > 0 and y[k] * s[j] > 0} for j in log_norms}
-    while any(sets[j] & left for j in sets):
-        live = {j: frozenset(sets[j] & left) for j in sets if sets[j] & left}
-        rate = {j: np.sqrt(sum(y[k] ** 2 for k in live[j])) / len(y) for j in live}
-        wait, first = min((-log_norms[j] / rate[j], j) for j in live)
-        for j in live:
-            log_norms[j] += rate[j] * wait
-        robbed = [j for j in live if live[j] & live[first] and live[j] != live[first]]
-        leads.append(min((-log_norms[j] for j in robbed), default=np.inf))
-        left -= live[first]
-    return leads
+    on_first, labels = np.vstack([inputs[0], (inputs[0] + inputs[1]) / np.sqrt(2)]), [1.0, 2.0, -1.0, -1.0]
+    assert aligned_groups(on_first, [1, 1], inputs, labels).positive.tolist() == [1]
 
 
 def test_epsilon_is_the_largest_admissible_one():
