@@ -46,7 +46,7 @@ SEPARABLE = ("circular", "wide", "orthant")
 def separable_data(
     family: str, n: int, *, rng: np.random.Generator, decades: float = 0.0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Draw ``n`` orthogonally separable data, of which the first few are positive: inputs (n, d), labels (n,).
+    """Draw ``n`` orthogonally separable data, positive ones first: inputs (n, d), labels (n,).
 
     Three families of signed directions.  "circular": `cone_data` in four dimensions.  "wide": a simplex with
     noise, whose margin is next to the least that its separation allows.  "orthant": cubes of the absolute
