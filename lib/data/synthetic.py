@@ -40,6 +40,40 @@ def cone_data(
     return labels[:, None] * rng.uniform(*norms, size=n)[:, None] * signed, labels
 
 
+SEPARABLE = ("circular", "wide", "orthant")
+
+
+def separable_data(
+    family: str, n: int, *, rng: np.random.Generator, decades: float = 0.0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Draw ``n`` orthogonally separable data, positive ones first: inputs (n, d), labels (n,).
+
+    Three families of signed directions.  "circular": `cone_data` in four dimensions.  "wide": a simplex with
+    noise, whose margin is next to the least that its separation allows.  "orthant": cubes of the absolute
+    values of five normal numbers.  Norms are spread over ``decades`` powers of ten.  Raises ``ValueError``
+    for another family.
+
+    >>> inputs, labels = separable_data("wide", 20, rng=np.random.default_rng(0), decades=2)
+    >>> signed = labels[:, None] * inputs
+    >>> bool((signed @ signed.T).min() > 0)
+    True
+    """
+    mu = 10 ** rng.uniform(-1.7, -0.3)
+    if family == "circular":
+        inputs, labels = cone_data(n - 1, 1, 4, mu, rng=rng)
+        signed = labels[:, None] * inputs
+    elif family == "wide":
+        signed = np.sqrt(1 - mu) * np.eye(n, n + 1) + mu / 10 * rng.standard_normal((n, n + 1))
+        signed[:, n] += np.sqrt(mu)
+    elif family == "orthant":
+        signed = np.abs(rng.standard_normal((n, 5))) ** 3
+    else:
+        raise ValueError(f"family is {family!r}, allowed: one of {', '.join(SEPARABLE)}")
+    labels = np.where(np.arange(n) < rng.integers(1, n), 1.0, -1.0)
+    sizes = labels * 10 ** rng.uniform(-decades / 2, decades / 2, n)
+    return sizes[:, None] * signed / np.linalg.norm(signed, axis=1)[:, None], labels
+
+
 def antipodal_gaussians(
     n: int, mean: ArrayLike, spread: float, *, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:

@@ -119,23 +119,6 @@ def cone_margin(inputs: ArrayLike, labels: ArrayLike) -> float:
     return separation(x / np.linalg.norm(x, axis=1)[:, None], labels).margin
 
 
-def stage_time(active: ArrayLike, constant: ArrayLike, mu: float, x_min: float) -> np.ndarray:
-    """Return the longest time a neuron can stay with ``active`` data before it changes its pattern.
-
-    ``4 / (constant sqrt(mu) n_a X_min)``; ``constant`` is min(zeta, xi).  [min2024, App. C.2]
-    """
-    return 4 / np.multiply(constant, active) / np.sqrt(mu) / x_min
-
-
-def sharp_stage_time(drift: ArrayLike, constant: ArrayLike) -> np.ndarray:
-    """Return the same for small scale, from the exact solution: ``2 artanh sqrt(1 - constant)/|x_a|``.
-
-    ``drift`` is ``|x_a|``.  Attained.  Ours.
-    """
-    # artanh by logarithms, which do not cancel for small constants.
-    return (2 * np.log1p(np.sqrt(1 - np.asarray(constant))) - np.log(constant)) / drift
-
-
 def negligible_window(n: int, m: int, x_max: float, log_scale: ArrayLike) -> np.ndarray:
     """Return T, the time until which Lemma 3 bounds norms and outputs of m neurons; negative when empty.
 

@@ -16,7 +16,7 @@ PAGES = [*EXECUTED, BENCHMARKS, *(BOOK / f"{page}.md" for page in ("comparison",
 WITH_TORCH = {
     "sigmoidal_curves/light_effect.md",
     "saddle_to_saddle/high_dimension.md",
-    "early_alignment/alignment_time.md",
+    "early_alignment/more.md",
     "gradient_starvation/spectral_decoupling.md",
     "comparison.md",
     "experiments.md",
@@ -80,7 +80,13 @@ def test_a_module_changes_the_keys_of_the_pages_that_import_it_and_no_others(cop
     [
         (
             "book/claims/min2024.yml",
-            {"early_alignment/alignment_time.md", "benchmarks.md", "drift.md", "how_it_works.md"},
+            {
+                "early_alignment/alignment_time.md",
+                "early_alignment/more.md",
+                "benchmarks.md",
+                "drift.md",
+                "how_it_works.md",
+            },
         ),
         (
             "results/records/boursier2022-figure-6",

@@ -4,12 +4,15 @@ import numpy as np
 import pytest
 
 from lib.data.synthetic import (
+    SEPARABLE,
     antipodal_gaussians,
     cone_data,
     orthonormal_classes,
     orthonormal_inputs,
+    separable_data,
     two_moons_with_gap,
 )
+from lib.geometry.patterns import least_signed_cosine
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -21,6 +24,20 @@ def test_cone_data_has_its_least_cosine_and_norms(seed, mu):
     assert lengths.min() >= 0.5 and lengths.max() <= 2 and np.ptp(lengths) > 0.1
     signed = labels[:, None] * inputs / lengths[:, None]
     assert (signed @ signed.T).min() == pytest.approx(mu, abs=1e-15)
+
+
+@pytest.mark.parametrize("family", SEPARABLE)
+def test_separable_data_are_separable_and_spread_over_decades(family):
+    for seed in range(20):
+        inputs, labels = separable_data(family, 25, rng=np.random.default_rng(seed), decades=2)
+        lengths = np.linalg.norm(inputs, axis=1)
+        assert 0.1 <= lengths.min() < 0.3 and 3 < lengths.max() <= 10
+        assert set(labels) == {-1, 1} and least_signed_cosine(inputs, labels) > 0
+
+
+def test_a_separable_family_that_does_not_exist_is_refused():
+    with pytest.raises(ValueError, match="family is 'wider', allowed: one of circular, wide, orthant"):
+        separable_data("wider", 3, rng=np.random.default_rng(0))
 
 
 def test_gaussians_without_spread_are_antipodes():

@@ -1,13 +1,11 @@
 """Constants and bounds of early alignment: two routes to each, and against the exact flow."""
 
-import mpmath
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
 from lib.data.synthetic import cone_data
-from lib.flow.alignment import alignment_phase
-from lib.geometry.patterns import activation_patterns, cosine, regions
+from lib.geometry.patterns import activation_patterns, regions
 from lib.theory import alignment as bounds
 
 
@@ -80,25 +78,6 @@ def test_constants_do_not_depend_on_the_size_of_neurons(scale):
     assert found.zeta_2 == pytest.approx(bounds.start_constant(w, signs, inputs, labels), rel=1e-12)
     assert found.zeta == min(found.zeta_1, found.zeta_2) and found.xi == found.mu**2
     assert found.kappa >= np.sqrt(found.mu)
-
-
-def test_the_sharp_stage_time_is_that_of_the_exact_flow():
-    # The exact solution turns from -sqrt(1 - c) to +sqrt(1 - c) in the sharp time.
-    w = np.array([[-np.sqrt(0.75), 0.5]])
-    duration = bounds.sharp_stage_time(np.array([2.0]), 0.25)
-    directions, _ = alignment_phase(w, [1], [[2.0, 0.0], [0.0, 1e-9]], [1.0, 0.0], slope=1.0).at(duration)
-    assert cosine(directions[0, 0], [1.0, 0.0]) == pytest.approx(np.sqrt(0.75), rel=1e-12)
-
-
-def test_stage_times_are_ordered_and_exact():
-    constants, active, mu = np.geomspace(1e-8, 1, 9)[:, None], np.arange(1, 5), 0.01
-    least_drift = np.sqrt(active * (1 + mu * (active - 1))) * 0.7  # [min2024, Lemma 11], sharpened
-    sharp = bounds.sharp_stage_time(least_drift, constants)
-    assert (sharp <= bounds.stage_time(active, constants, mu, 0.7)).all()
-    assert bounds.stage_time(2, 0.25, 0.25, 1.0) == 16.0
-    with mpmath.workdps(40):
-        exact = 2 * mpmath.atanh(mpmath.sqrt(1 - mpmath.mpf(constants[0, 0])))
-    assert bounds.sharp_stage_time(1.0, constants[0, 0]) == pytest.approx(float(exact), rel=1e-14)
 
 
 def test_the_largest_scale_is_the_smaller_of_its_two_bounds():
