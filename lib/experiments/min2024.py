@@ -236,9 +236,9 @@ register(
 class TwoPhases(TwoDigits):
     """Data, network and descent in parts of the images; the defaults are the paper's.
 
-    The fields are those of :class:`TwoDigits`, and ``batch_size``, how many images a
-    step uses.  Curves are recorded at the end of passes over the images, about ``points`` of them, in equal
-    ratios.  Where they stop the paper does not say.
+    The fields are those of :class:`TwoDigits`, and ``batch_size``, how many images a step uses.  Curves are
+    recorded at the start, after every step of the first two passes over the images, and then at the end of
+    passes, about ``points`` of them, in equal ratios.  Where they stop the paper does not say.
     """
 
     iterations: int = 4_200
@@ -289,6 +289,7 @@ def run_two_phases(config: TwoPhases, seeds: Sequence[int], device: str = "cpu")
     x, y = _data(config)
     in_a_pass = -(-len(y) // config.batch_size)
     passes = config.iterations // in_a_pass
+    ends = {round(k) * in_a_pass for k in np.geomspace(1, passes, config.points)}
     kind = {"dtype": getattr(torch, config.precision), "device": device}
     inputs, labels = torch.tensor(x, **kind), torch.tensor(y, **kind)
 
@@ -311,7 +312,7 @@ def run_two_phases(config: TwoPhases, seeds: Sequence[int], device: str = "cpu")
             batch_size=config.batch_size,
             generators=generators,
             record=lambda network: _changes(network, inputs, labels),
-            record_at={round(k) * in_a_pass for k in np.geomspace(1, passes, config.points)},
+            record_at=ends | {*range(2 * in_a_pass)},
         )
         for metrics, seen in zip(found, zip(*run.recorded, strict=True), strict=True):
             metrics[name] = _metrics_of_phases(run.steps.tolist(), seen)
@@ -336,7 +337,7 @@ def _fingerprint_of_phases(config: TwoPhases) -> TwoPhases:
 register(
     Experiment(
         "min2024-figure-12",
-        "Neurons of two digits turn before they grow, unless only the first layer is trained",
+        "Neurons of two digits turn before they grow, with both layers and with the first alone",
         full=TwoPhases(),
         quick=TwoPhases(images="digits", batch_size=57, step=2e-2, iterations=1050, points=60),
         run=run_two_phases,
