@@ -92,6 +92,7 @@ def test_a_module_changes_the_keys_of_the_pages_that_import_it_and_no_others(cop
                 "early_alignment/two_fits.md",
                 "early_alignment/planar_example.md",
                 "early_alignment/after_the_fit.md",
+                "early_alignment/falling_cosines.md",
                 "early_alignment/low_rank.md",
                 "early_alignment/real_digits.md",
                 "early_alignment/one_layer.md",
