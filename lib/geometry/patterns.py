@@ -5,9 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize, nnls
@@ -87,11 +84,6 @@ def largest_cosine_outside(
     return best
 
 
-def activation_patterns(w: ArrayLike, inputs: ArrayLike) -> np.ndarray:
-    """Return whether ``<w_j, x_i> > 0``, shape (..., m, n), for neurons (..., m, d) of any norms."""
-    return _directions(w) @ np.transpose(inputs) > 0
-
-
 def regions(patterns: ArrayLike, labels: ArrayLike) -> np.ndarray:
     """Return where neurons lie, given patterns (..., m, n), as strings (..., m).
 
@@ -109,18 +101,6 @@ def regions(patterns: ArrayLike, labels: ArrayLike) -> np.ndarray:
     found[(active == ~positive).all(axis=-1)] = "S-"
     found[~active.any(axis=-1)] = "dead"
     return found
-
-
-def illegal_changes(events: Iterable[Any], output_signs: ArrayLike, labels: ArrayLike) -> np.ndarray:
-    """Return which activation changes gain a datum of the other class, or lose one of the own class.
-
-    ``events`` is a sequence of records with fields ``neuron``, ``datum``, ``entering``; ``output_signs`` (m,)
-    are the signs of the neurons.  Returns booleans, one an event; under Assumption 1 none is true.
-    [min2024, Eqs. 7 and 8]
-    """
-    table = np.array([(event.neuron, event.datum, event.entering) for event in events], dtype=int)
-    neuron, datum, entering = table.reshape(-1, 3).T
-    return (entering == 1) != (np.asarray(output_signs)[neuron] * np.asarray(labels)[datum] > 0)
 
 
 def cluster_radius(*groups: ArrayLike) -> float:

@@ -1,10 +1,6 @@
-"""Early alignment: the constants of data and start, and the bounds that stand on them.
+"""The constants of data and start on which the bounds of early alignment stand.
 
-Conventions of min2024: the loss is summed over data, its slope at output zero is ``-y``, the network of width
-m is balanced, and ``w_j(0) = scale * shape_j``; ``w_max`` is the largest norm of a shape, ``x_min`` and
-``x_max`` are the least and the largest norm of an input.  Scales enter by their natural logarithm, so that
-scales below the smallest float can be asked for.  ``z_i = y_i x_i`` are the signed data, of cosines at least
-mu > 0 (Assumption 1), and the drift of a neuron is the sum ``x_a`` of its active signed data.  Inputs are
+``z_i = y_i x_i`` are the signed data, of cosines at least mu > 0 (Assumption 1 of min2024).  Inputs are
 (n, d), labels +1 and -1 (n,).
 """
 
@@ -117,41 +113,3 @@ def cone_margin(inputs: ArrayLike, labels: ArrayLike) -> float:
     """
     x = np.asarray(inputs, dtype=float)
     return separation(x / np.linalg.norm(x, axis=1)[:, None], labels).margin
-
-
-def negligible_window(n: int, m: int, x_max: float, log_scale: ArrayLike) -> np.ndarray:
-    """Return T, the time until which Lemma 3 bounds norms and outputs of m neurons; negative when empty.
-
-    [min2024, Lemma 3]
-    """
-    return -(0.5 * np.log(m) + np.asarray(log_scale)) / (4 * n * x_max)
-
-
-def log_output_bound(m: int, x_max: float, w_max: float, log_scale: ArrayLike) -> np.ndarray:
-    """Return the logarithm of ``2 scale sqrt(m) X_max W_max^2``, the bound on ``|f(x_i)|`` up to T.
-
-    [min2024, Lemma 3]
-    """
-    return np.log(2 * np.sqrt(m) * x_max * w_max**2) + np.asarray(log_scale)
-
-
-def log_direction_error_bound(n: int, m: int, x_max: float, w_max: float, log_scale: ArrayLike) -> np.ndarray:
-    """Return the logarithm of ``4 scale n sqrt(m) X_max^2 W_max^2``, the bound on the error of directions.
-
-    [min2024, Lemma 1]
-    """
-    return log_output_bound(m, x_max, w_max, log_scale) + np.log(2 * n * x_max)
-
-
-def log_largest_scale(constants: AlignmentConstants, m: int, w_max: float) -> float:
-    """Return the logarithm of the largest scale that Theorem 1 allows, with the factor 8 that its use needs.
-
-    Minus infinity for zeta_2 = 0.  [min2024, Eq. 28; the first bound is printed with 4]
-    """
-    c = constants
-    least = min(c.zeta, c.xi)
-    if least == 0:
-        return -np.inf
-    smooth = min(c.mu, least) * np.sqrt(c.mu) * c.x_min / (8 * np.sqrt(m) * c.n * c.x_max**2 * w_max**2)
-    in_time = -0.5 * np.log(m) - 64 * c.n * c.x_max * np.log(c.n) / (least * np.sqrt(c.mu) * c.x_min)
-    return float(min(np.log(smooth), in_time))

@@ -18,10 +18,10 @@ def test_separability_names_the_offending_pair():
     assert geometry.least_signed_cosine(inputs[:1], [1]) == 1.0
 
 
-def test_regions_and_patterns():
+def test_regions():
     inputs, labels = np.array([[1.0, 0.0], [-1.0, 0.0]]), np.array([1.0, -1.0])
     w = np.array([[1.0, 5.0], [-1.0, 0.0], [0.0, 1.0]])
-    assert geometry.regions(geometry.activation_patterns(w, inputs), labels).tolist() == ["S+", "S-", "dead"]
+    assert geometry.regions(w @ inputs.T > 0, labels).tolist() == ["S+", "S-", "dead"]
     every = np.ones((2, 3, 2), dtype=bool)
     assert (geometry.regions(every, labels) == "other").all()
 
@@ -46,15 +46,6 @@ def test_on_a_line_no_vector_outside_has_a_positive_cosine():
         assert geometry.largest_cosine_outside([[1.0], [3.0]], [1, 1], rng=rng) == 0
 
 
-def test_illegal_changes():
-    events = np.array(
-        [(0.0, 0, 0, True), (0.0, 0, 1, True), (0.0, 1, 0, False), (0.0, 1, 1, False)],
-        dtype=[("time", float), ("neuron", int), ("datum", int), ("entering", bool)],
-    ).view(np.recarray)
-    assert geometry.illegal_changes(events, [1, -1], [1, -1]).tolist() == [False, True, False, True]
-    assert geometry.illegal_changes(events[:0], [1, -1], [1, -1]).shape == (0,)
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_the_distance_from_a_cone_is_that_of_an_interior_point_solver(seed):
     rng = np.random.default_rng(seed)
@@ -73,7 +64,6 @@ def test_directions_do_not_depend_on_the_size_of_vectors(scale):
     expected = w @ v / np.linalg.norm(w, axis=1) / np.linalg.norm(v)
     np.testing.assert_allclose(geometry.cosine(scale * w, v), expected)
     assert geometry.largest_angle(scale * w) == pytest.approx(geometry.largest_angle(w), rel=1e-14)
-    np.testing.assert_array_equal(geometry.activation_patterns(scale * w, w), w @ w.T > 0)
 
 
 @pytest.mark.parametrize("angle", [1e-9, 1e-4, 1.0, 90.0, 179.0, 180 - 1e-9])

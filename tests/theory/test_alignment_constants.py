@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 
 from lib.data.synthetic import cone_data
-from lib.geometry.patterns import activation_patterns, regions
+from lib.geometry.patterns import regions
 from lib.theory import alignment as bounds
 
 
@@ -50,7 +50,7 @@ def test_caps_of_lemma_8(seed):
         across -= (across @ unit)[:, None] * unit
         across /= np.linalg.norm(across, axis=1)[:, None]
         inside = np.sqrt(1 - 0.999 * zeta) * unit + np.sqrt(0.999 * zeta) * across
-        assert (regions(activation_patterns(inside, inputs), labels) == name).all()
+        assert (regions(inside @ inputs.T > 0, labels) == name).all()
 
 
 def test_start_constant_keeps_its_digits_near_the_repelling_sum():
@@ -78,18 +78,3 @@ def test_constants_do_not_depend_on_the_size_of_neurons(scale):
     assert found.zeta_2 == pytest.approx(bounds.start_constant(w, signs, inputs, labels), rel=1e-12)
     assert found.zeta == min(found.zeta_1, found.zeta_2) and found.xi == found.mu**2
     assert found.kappa >= np.sqrt(found.mu)
-
-
-def test_the_largest_scale_is_the_smaller_of_its_two_bounds():
-    constants = bounds.AlignmentConstants(4, 0.5, 0.5, 0.4, 0.8, 1.0, 1.2)
-    least = bounds.log_largest_scale(constants, 6, 2.0)
-    proved = 16 * np.log(4) / (0.25 * np.sqrt(0.5))  # the window lasts for the proved time
-    assert bounds.negligible_window(4, 6, 1.2, least) == pytest.approx(proved)
-    # One datum: ln 1 = 0, and min(mu, zeta) sqrt(mu) X_min / (8 sqrt(m) n X_max^2 W_max^2) = 1/(8 2 4 9).
-    single = bounds.AlignmentConstants(1, 1.0, 1.0, 1.0, 1.0, 1.0, 2.0)
-    assert bounds.log_largest_scale(single, 4, 3.0) == pytest.approx(-np.log(576))
-
-
-def test_a_neuron_on_the_repelling_sum_is_promised_nothing():
-    constants = bounds.AlignmentConstants(2, 0.5, 0.5, 0.0, 0.8, 1.0, 1.0)
-    assert bounds.log_largest_scale(constants, 1, 1.0) == -np.inf
