@@ -1,4 +1,4 @@
-"""Clustered leaky networks: where clusters make the sign linear, how fast training fits, and where it leads.
+"""Clustered leaky networks: where clusters make the sign linear, and where training leads.
 
 The network is ``f(x) = v sum_j (phi(<w_j, x>) - phi(<u_j, x>))`` with k neurons of each type, ``phi`` the
 leaky ReLU, ``slope`` in (0, 1] its slope for negative arguments.  The cluster radius is the largest distance
@@ -79,47 +79,6 @@ def symmetric_pair_margin(
     """
     rate = k * (v * (1 + slope) * norm) ** 2 / 2
     return np.log(wrightomega(q0 + np.exp(q0) + rate * np.asarray(time, dtype=float)))
-
-
-@dataclass(frozen=True)
-class RiskBound:
-    """What Theorem 4.1 promises: at most ``epochs`` with a large loss, a small mean loss within ``steps``.
-
-    ``loss`` is what counts as large: at the end of the first epoch in which no datum, when drawn, has a
-    larger loss, the mean loss is below epsilon.  ``steps = n (epochs + 1)``.
-    """
-
-    loss: float
-    epochs: float
-    steps: float
-
-
-def risk_bound(
-    epsilon: float,
-    *,
-    n: int,
-    k: int,
-    slope: float,
-    v: float,
-    step: float,
-    radius: float,
-    teacher: float,
-    start: float,
-) -> RiskBound:
-    """Return the bound of Theorem 4.1 on stochastic gradient descent of the logistic loss.
-
-    An epoch goes once through the n data, one a step of size ``step``, in any order, until the mean loss is
-    ``epsilon``; ``radius`` is the largest input norm, ``teacher`` the norm of a vector with ``y_i <w*, x_i>
-    >= 1`` (the shortest gives the best bound), ``start`` the largest norm of an initial neuron.
-    [sarussi2021, Eq. 20 and 27]
-    """
-    longest = 2 * k * (step * v * radius) ** 2  # the square of the longest step of all neurons together
-    loss = epsilon / (1 + n * longest / step)  # [Eqs. 21-26]
-    # An epoch with a large loss gains, and the norms grow: a T <= b sqrt(T) + c for T such epochs.
-    a = -2 * k * step * slope * v * np.expm1(-loss)
-    b, c = np.sqrt(2 * k * n * (2 * step + longest)) * teacher, 4 * k * start * teacher
-    epochs = float(((b + np.sqrt(b**2 + 4 * a * c)) / (2 * a)) ** 2)
-    return RiskBound(loss, epochs, n * (epochs + 1))
 
 
 @dataclass(frozen=True)

@@ -88,18 +88,3 @@ def test_the_logarithmic_law_solves_for_the_residual(outside):
 
 
 SETTING = {"n": 10, "k": 3, "slope": 0.3, "v": 0.5, "step": 0.1, "radius": 3.0, "teacher": 0.6, "start": 0.01}
-
-
-def test_the_risk_bound_solves_its_inequality():
-    with mpmath.workdps(40):
-        n, k, slope, v, step, radius, teacher, start = (mpmath.mpf(float(x)) for x in SETTING.values())
-        loss = mpmath.mpf(0.1) / (1 + 2 * k * step * v**2 * radius**2 * n)
-        large = 1 - mpmath.exp(-loss)
-        a = 2 * k * step * slope * v * large
-        b = mpmath.sqrt(2 * k * n * (2 * step + 2 * k * step**2 * v**2 * radius**2)) * teacher
-        c = 4 * k * start * teacher
-        exact = ((b + mpmath.sqrt(b**2 + 4 * a * c)) / (2 * a)) ** 2
-    bound = clustering.risk_bound(0.1, **SETTING)
-    assert bound.epochs == pytest.approx(float(exact), rel=1e-13)
-    assert bound.loss == pytest.approx(float(loss), rel=1e-14)
-    assert bound.steps == SETTING["n"] * (bound.epochs + 1)
