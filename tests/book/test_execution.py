@@ -18,7 +18,7 @@ WITH_TORCH = {
     "saddle_to_saddle/high_dimension.md",
     "early_alignment/real_digits.md",
     "early_alignment/one_layer.md",
-    "gradient_starvation/spectral_decoupling.md",
+    "gradient_starvation/more.md",
     "comparison.md",
     "experiments.md",
 }
