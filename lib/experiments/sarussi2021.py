@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 from scipy.special import expit
@@ -104,17 +105,19 @@ def _outside(w: np.ndarray, u: np.ndarray, inputs: np.ndarray, factor: float = 2
     return float((~linear_region(w, u, inputs, factor)).mean())
 
 
+def _begin(config: DigitPairs, scale: float, images: _Images, rng: np.random.Generator) -> tuple:
+    """A start and the examples."""
+    k, d = config.neurons, images.inputs.shape[1]
+    start = Start.two_sided(k, d, np.log(scale), rng=rng, v=k**-0.5).network(config.slope)
+    each = zip(images.labels, map(np.flatnonzero, images.inputs), images.inputs, strict=True)
+    return start, [(label, places, image[places]) for label, places, image in each]
+
+
 def _train(config: DigitPairs, setting: str, images: _Images, rng: np.random.Generator) -> dict:
     """The metrics of one setting on one pair."""
     scale = config.large_scale if setting == "large-start" else config.scale
     step = config.long_step if setting == "long-steps" else config.step
-    k, d = config.neurons, images.inputs.shape[1]
-    start = Start.two_sided(k, d, np.log(scale), rng=rng, v=k**-0.5).network(config.slope)
-    places = [np.flatnonzero(image) for image in images.inputs]
-    examples = [
-        (label, place, image[place])
-        for label, place, image in zip(images.labels, places, images.inputs, strict=True)
-    ]
+    start, examples = _begin(config, scale, images, rng)
     epochs = [0, *sorted({round(e) for e in np.geomspace(1, config.epochs, config.points)})]
     weights, seen = start.w.T.copy(), [_look(start, images)]
     for epoch in range(1, config.epochs + 1):
@@ -124,7 +127,7 @@ def _train(config: DigitPairs, setting: str, images: _Images, rng: np.random.Gen
             network = start.with_weights(weights.T, start.a)
             seen.append(_look(network, images))
     w, u = np.split(network.w, 2)
-    factor = float(sharp_factor(config.slope, k)) * (1 + 1e-12)
+    factor = float(sharp_factor(config.slope, config.neurons)) * (1 + 1e-12)
     return {
         "epochs": epochs,
         **rounded({name: [one[name] for one in seen] for name in seen[0]}),
@@ -199,19 +202,71 @@ register(
 )
 
 
-# Whether clusters split on a hard pair of digits, by the slope; not in the paper.
-SLOPES = (0.1, 0.3, 0.6, 0.9)
-_HARD = DigitPairs(pairs=((5, 8),), settings=("small-start",), epochs=60, points=8)
+@dataclass(frozen=True)
+class DigitTable(DigitPairs):
+    """The same for all ``slopes``, ``steps`` and ``scales`` of the start; not in the paper."""
+
+    epochs: int = 20
+    points: int = 2
+    slopes: tuple[float, ...] = (0.1, 0.3, 0.6)
+    steps: tuple[float, ...] = (1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
+    scales: tuple[float, ...] = (1e-6, 1e-3, 1e-1)
+
+
+def _count(config: DigitTable, images: _Images, rng: np.random.Generator) -> float:
+    """The radius over half of step times v after a hundred steps: its limit for short steps, small starts."""
+    start, examples = _begin(config, 1e-26, images, rng)
+    weights, order = start.w.T.copy(), rng.permutation(len(examples))
+    _pass(weights, start.a, config.slope, 1e-12, [examples[i] for i in order[:100]])
+    return 2e12 / start.a[0] * cluster_radius(*np.split(weights.T, 2))
+
+
+def run_digit_table(config: DigitTable, seeds: Sequence[int], device: str = "cpu") -> list[dict]:
+    """Train on each pair; return for each seed, by pair, lists over slopes, steps and scales in this order.
+
+    The metrics are those of :func:`run_digit_pairs` at the end, and ``count``, a list over the slopes.
+    """
+    table = product(config.slopes, config.steps, config.scales)
+    cells = [replace(config, slope=slope, step=step, scale=scale) for slope, step, scale in table]
+    shape, metrics = [len(config.slopes), len(config.steps), len(config.scales)], []
+    for seed in seeds:
+        by_pair = {}
+        for pair in config.pairs:
+            images = _split(config, pair, np.random.default_rng([seed, *pair]))
+            ends = [
+                _train(cell, "small-start", images, np.random.default_rng([seed, *pair, 1])) for cell in cells
+            ]
+            by_pair[f"{pair[0]}-{pair[1]}"] = {
+                "examples": [len(images.labels), len(images.test_labels)],
+                "count": rounded(
+                    [
+                        _count(cell, images, np.random.default_rng([seed, *pair, 1]))
+                        for cell in cells[:: shape[1] * shape[2]]
+                    ]
+                ),
+                **{
+                    name: np.reshape([np.ravel(end[name])[-1] for end in ends], shape).tolist()
+                    for name in ends[0]
+                    if name != "epochs"
+                },
+            }
+        metrics.append(by_pair)
+    return metrics
+
+
 register(
     Experiment(
-        "sarussi2021-slopes",
-        "Clusters on the digits 5 and 8 from a small start, by slope",
-        full=_HARD,
-        quick=replace(_HARD, images="digits", step=0.02, epochs=10, points=4),
-        run=run_digit_pairs,
-        fingerprint_of=_fingerprint_of,
+        "sarussi2021-table",
+        "Clusters on two pairs of digits, by slope, step and scale of the start",
+        full=DigitTable(),
+        quick=DigitTable(images="digits", epochs=5, slopes=(0.3,), steps=(0.01, 0.1), scales=(1e-6, 1e-1)),
+        run=run_digit_table,
+        fingerprint_of=lambda config: replace(
+            _fingerprint_of(config), slopes=(0.3,), steps=(0.01, 0.1), scales=(1e-6,)
+        ),
         devices=("cpu",),
-        variants={f"test-split-{slope}": replace(_HARD, images="test", slope=slope) for slope in SLOPES},
+        variants={"test-split": DigitTable(images="test")},
+        seeds=5,
     )
 )
 
