@@ -106,7 +106,7 @@ def _outside(w: np.ndarray, u: np.ndarray, inputs: np.ndarray, factor: float = 2
     return float((~linear_region(w, u, inputs, factor)).mean())
 
 
-def _count(start: Start, scale: float, slope: float, examples: Sequence[tuple]) -> dict[str, float]:
+def _count(start: TwoLayer, scale: float, slope: float, examples: Sequence[tuple]) -> dict[str, float]:
     """The radius over half of step times v after a hundred steps: its limit for short steps, small starts."""
     weights = (1e-26 / scale * start.w).T.copy()
     _pass(weights, start.a, slope, 1e-12, examples[:100])
@@ -153,7 +153,7 @@ def run_digit_pairs(config: DigitPairs, seeds: Sequence[int], device: str = "cpu
     in a table, the radius after a hundred steps, in the limit of short steps and small starts, over half of
     step times output weight.  MNIST is read as :func:`lib.data.digits.mnist` reads it.
     """
-    metrics = [{} for _ in seeds]
+    metrics: list[dict] = [{} for _ in seeds]
     for (k, seed), pair in product(enumerate(seeds), config.pairs):
         images = _split(config, pair, np.random.default_rng([seed, *pair]))
         metrics[k]["{}-{}".format(*pair)] = {
@@ -181,7 +181,7 @@ _SIZES = product((0.1, 0.3, 0.6), (1e-3, 3e-3, 1e-2, 3e-2, 1e-1), (1e-6, 1e-3, 1
 for figure, title, config, seeds in (
     (
         "figure-2",
-        "Neurons cluster on two pairs of digits, until the network is linear there",
+        "Neurons cluster on two pairs of digits, until the network is linear on the images",
         DigitPairs(),
         10,
     ),
