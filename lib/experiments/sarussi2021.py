@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 from scipy.special import expit
@@ -34,8 +35,9 @@ class DigitPairs:
     Networks have ``neurons`` of each type with output weights of ``neurons**-0.5``, and are trained by
     stochastic gradient descent on single examples, without replacement, for ``epochs``.  The ``settings``:
     "small-start" draws weights of standard deviation ``scale`` and makes steps of length ``step``,
-    "large-start" draws weights of ``large_scale``, "long-steps" makes steps of ``long_step``.  Curves have
-    ``points`` points after the start, evenly spaced in the logarithm of the epoch.
+    "large-start" draws weights of ``large_scale``, "long-steps" makes steps of ``long_step``; any other is a
+    field of a table, slope, step and scale in one word with blanks.  Curves have ``points`` points after the
+    start, evenly spaced in the logarithm of the epoch.
     """
 
     images: str = "train"
@@ -104,32 +106,38 @@ def _outside(w: np.ndarray, u: np.ndarray, inputs: np.ndarray, factor: float = 2
     return float((~linear_region(w, u, inputs, factor)).mean())
 
 
+def _count(start: TwoLayer, scale: float, slope: float, examples: Sequence[tuple]) -> dict[str, float]:
+    """The radius over half of step times v after a hundred steps: its limit for short steps, small starts."""
+    weights = (1e-26 / scale * start.w).T.copy()
+    _pass(weights, start.a, slope, 1e-12, examples[:100])
+    return {"count": rounded(2e12 / start.a[0] * cluster_radius(*np.split(weights.T, 2)))}
+
+
 def _train(config: DigitPairs, setting: str, images: _Images, rng: np.random.Generator) -> dict:
     """The metrics of one setting on one pair."""
-    scale = config.large_scale if setting == "large-start" else config.scale
-    step = config.long_step if setting == "long-steps" else config.step
+    named = (config.step, config.scale), (config.step, config.large_scale), (config.long_step, config.scale)
+    sizes = dict(zip(SETTINGS, named, strict=True)).get(setting)
+    slope, step, scale = (config.slope, *sizes) if sizes else map(float, setting.split())
     k, d = config.neurons, images.inputs.shape[1]
-    start = Start.two_sided(k, d, np.log(scale), rng=rng, v=k**-0.5).network(config.slope)
-    places = [np.flatnonzero(image) for image in images.inputs]
-    examples = [
-        (label, place, image[place])
-        for label, place, image in zip(images.labels, places, images.inputs, strict=True)
-    ]
+    start = Start.two_sided(k, d, np.log(scale), rng=rng, v=k**-0.5).network(slope)
+    each = zip(images.labels, map(np.flatnonzero, images.inputs), images.inputs, strict=True)
+    examples = [(label, places, image[places]) for label, places, image in each]
     epochs = [0, *sorted({round(e) for e in np.geomspace(1, config.epochs, config.points)})]
+    orders = [rng.permutation(len(examples)) for _ in range(config.epochs)]
     weights, seen = start.w.T.copy(), [_look(start, images)]
-    for epoch in range(1, config.epochs + 1):
-        order = rng.permutation(len(examples))
-        _pass(weights, start.a, config.slope, step, [examples[i] for i in order])
+    for epoch, order in enumerate(orders, 1):
+        _pass(weights, start.a, slope, step, [examples[i] for i in order])
         if epoch in epochs:
             network = start.with_weights(weights.T, start.a)
             seen.append(_look(network, images))
     w, u = np.split(network.w, 2)
-    factor = float(sharp_factor(config.slope, k)) * (1 + 1e-12)
+    factor = float(sharp_factor(slope, k)) * (1 + 1e-12)
     return {
         "epochs": epochs,
         **rounded({name: [one[name] for one in seen] for name in seen[0]}),
         "outside_sharp": rounded(_outside(w, u, images.inputs, factor)),
         "outside_sharp_test": rounded(_outside(w, u, images.test_inputs, factor)),
+        **({} if sizes else _count(start, scale, slope, [examples[i] for i in orders[0]])),
     }
 
 
@@ -141,79 +149,68 @@ def run_digit_pairs(config: DigitPairs, seeds: Sequence[int], device: str = "cpu
     neurons, the largest ``angle`` (degrees) between neurons of a type, the share of the images ``outside`` of
     the region ``|<w_mean - u_mean, x>| >= 2 r |x|`` of Theorem 5.1, for training and testing, the number of
     training images about which neurons of a type disagree (of the worse type), mean loss, and share of
-    errors.  ``outside_sharp`` is the share at the end with the sharp factor in the place of 2.  MNIST is
-    read as :func:`lib.data.digits.mnist` reads it.
+    errors.  ``outside_sharp`` is the share at the end with the sharp factor in the place of 2, and ``count``,
+    in a table, the radius after a hundred steps, in the limit of short steps and small starts, over half of
+    step times output weight.  MNIST is read as :func:`lib.data.digits.mnist` reads it.
     """
-    metrics = []
-    for seed in seeds:
-        by_pair = {}
-        for pair in config.pairs:
-            images = _split(config, pair, np.random.default_rng([seed, *pair]))
-            by_pair[f"{pair[0]}-{pair[1]}"] = {
-                "examples": [len(images.labels), len(images.test_labels)],
-                **{
-                    setting: _train(config, setting, images, np.random.default_rng([seed, *pair, 1]))
-                    for setting in config.settings
-                },
-            }
-        metrics.append(by_pair)
+    metrics: list[dict] = [{} for _ in seeds]
+    for (k, seed), pair in product(enumerate(seeds), config.pairs):
+        images = _split(config, pair, np.random.default_rng([seed, *pair]))
+        metrics[k]["{}-{}".format(*pair)] = {
+            "examples": [len(images.labels), len(images.test_labels)],
+            **{
+                setting: _train(config, setting, images, np.random.default_rng([seed, *pair, 1]))
+                for setting in config.settings
+            },
+        }
     return metrics
 
 
 def _small(config: DigitPairs) -> DigitPairs:
     """On images of 8 x 8 pixels, which are shorter and fewer: longer steps make up for it."""
-    return replace(config, images="digits", step=0.02, long_step=1.0, epochs=20, points=8)
+    small = replace(config, images="digits", settings=config.settings[:3], step=0.02, long_step=1.0)
+    return replace(small, epochs=20, points=8)
 
 
 def _fingerprint_of(config: DigitPairs) -> DigitPairs:
-    return replace(
-        config, images="stand-in", held_out=0.5, neurons=5, step=2 * config.step, epochs=5, points=4
-    )
+    short = replace(config, images="stand-in", settings=config.settings[:3], held_out=0.5)
+    return replace(short, neurons=5, step=2 * config.step, epochs=5, points=4)
 
 
-_MORE = DigitPairs(pairs=((0, 6), (1, 7), (2, 3), (4, 9), (5, 8)), settings=SETTINGS[:2])
-register(
-    Experiment(
-        "sarussi2021-figure-2",
+_SIZES = product((0.1, 0.3, 0.6), (1e-3, 3e-3, 1e-2, 3e-2, 1e-1), (1e-6, 1e-3, 1e-1))
+for figure, title, config, seeds in (
+    (
+        "figure-2",
         "Neurons cluster on two pairs of digits, until the network is linear on the images",
-        full=DigitPairs(),
-        quick=_small(DigitPairs()),
-        run=run_digit_pairs,
-        fingerprint_of=_fingerprint_of,
-        devices=("cpu",),
-        variants={"test-split": DigitPairs(images="test")},
-    )
-)
-register(
-    Experiment(
-        "sarussi2021-figure-6",
+        DigitPairs(),
+        10,
+    ),
+    (
+        "figure-6",
         "Neurons cluster on five more pairs of digits, each digit once",
-        full=_MORE,
-        quick=_small(_MORE),
-        run=run_digit_pairs,
-        fingerprint_of=_fingerprint_of,
-        devices=("cpu",),
-        variants={"test-split": replace(_MORE, images="test")},
-        seeds=5,
+        DigitPairs(pairs=((0, 6), (1, 7), (2, 3), (4, 9), (5, 8)), settings=SETTINGS[:2]),
+        5,
+    ),
+    (
+        "table",  # not in the paper
+        "Clusters on two pairs of digits, by slope, step and scale of the start",
+        DigitPairs(settings=tuple("{} {} {}".format(*sizes) for sizes in _SIZES), epochs=20, points=2),
+        5,
+    ),
+):
+    register(
+        Experiment(
+            f"sarussi2021-{figure}",
+            title,
+            full=config,
+            quick=_small(config),
+            run=run_digit_pairs,
+            fingerprint_of=_fingerprint_of,
+            devices=("cpu",),
+            variants={"test-split": replace(config, images="test")},
+            seeds=seeds,
+        )
     )
-)
-
-
-# Whether clusters split on a hard pair of digits, by the slope; not in the paper.
-SLOPES = (0.1, 0.3, 0.6, 0.9)
-_HARD = DigitPairs(pairs=((5, 8),), settings=("small-start",), epochs=60, points=8)
-register(
-    Experiment(
-        "sarussi2021-slopes",
-        "Clusters on the digits 5 and 8 from a small start, by slope",
-        full=_HARD,
-        quick=replace(_HARD, images="digits", step=0.02, epochs=10, points=4),
-        run=run_digit_pairs,
-        fingerprint_of=_fingerprint_of,
-        devices=("cpu",),
-        variants={f"test-split-{slope}": replace(_HARD, images="test", slope=slope) for slope in SLOPES},
-    )
-)
 
 
 @dataclass(frozen=True)

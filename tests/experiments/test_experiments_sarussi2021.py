@@ -49,6 +49,15 @@ class TestDigitPairs:
         expected = np.column_stack([x, y])
         assert np.array_equal(together[np.lexsort(together.T)], expected[np.lexsort(expected.T)])
 
+    def test_a_field_of_a_table_is_the_setting_of_these_sizes(self):
+        """And its count does not depend on step and scale."""
+        fields = "0.3 0.02 1e-06", "0.3 0.5 0.1"
+        config = sarussi2021.DigitPairs("digits", ((3, 5),), ("small-start", *fields), step=0.02, epochs=2)
+        [metrics] = sarussi2021.run_digit_pairs(config, [7])
+        named, same, other = (metrics["3-5"][setting] for setting in config.settings)
+        count = same.pop("count")
+        assert same == named and other["count"] == pytest.approx(count, rel=1e-3)
+
 
 class TestGaussianClasses:
     def test_the_outlier_is_added_to_the_same_classes(self):
