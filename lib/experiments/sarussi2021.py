@@ -260,13 +260,13 @@ def _look_at_regimes(network: TwoLayer, x: np.ndarray, y: np.ndarray) -> dict[st
     """What is recorded of the network of one seed."""
     w, u = np.split(network.w, 2)
     outputs = network(x)
-    calls = [neurons @ x.T > 0 for neurons in (w, u)]
+    positive = [neurons @ x.T > 0 for neurons in (w, u)]
     return {
-        # A w neuron is in the perfect regime if it calls all examples by their labels, a u neuron if none.
-        "share_w": float((calls[0] == (y > 0)).all(axis=1).mean()),
-        "share_u": float((calls[1] == (y < 0)).all(axis=1).mean()),
-        "disagreements_w": float((calls[0].any(axis=0) & ~calls[0].all(axis=0)).sum()),
-        "disagreements_u": float((calls[1].any(axis=0) & ~calls[1].all(axis=0)).sum()),
+        # A w neuron is in the perfect regime if it classifies all examples rightly, a u neuron if none.
+        "share_w": float((positive[0] == (y > 0)).all(axis=1).mean()),
+        "share_u": float((positive[1] == (y < 0)).all(axis=1).mean()),
+        "disagreements_w": float((positive[0].any(axis=0) & ~positive[0].all(axis=0)).sum()),
+        "disagreements_u": float((positive[1].any(axis=0) & ~positive[1].all(axis=0)).sum()),
         "angle": max(largest_angle(w), largest_angle(u)),
         "loss": float(LOGISTIC.value(outputs, y).mean()),
         "error": float((y * outputs <= 0).mean()),
