@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import root
-from scipy.special import entr, expit, lambertw, logit
+from scipy.special import expit, lambertw, logit
 
 
 @dataclass(frozen=True)
@@ -68,21 +68,10 @@ def lone_dual(coupling: ArrayLike) -> np.ndarray:
     return lambertw(coupling).real / coupling
 
 
-def dual_value(problem: FeatureProblem, dual: np.ndarray, offset: ArrayLike = 0.0) -> float:
-    """Return ``sum H(p) - p.offset - p A p / 2`` with the entropy H and ``offset = Y f_0``, (n,) or a number.
-
-    No value of the primal problem lies below it; at the fixed points the two are equal.
-    [pezeshki2021, Eq. 15]
-    """
-    along = problem.strengths * (dual @ problem.u)
-    entropy = (entr(dual) + entr(1 - dual)).sum()
-    return float(entropy - np.sum(dual * offset) - along @ along / (2 * problem.ridge))
-
-
 def dual_fixed_point(problem: FeatureProblem, offset: ArrayLike = 0.0) -> np.ndarray:
-    """Return the maximiser p, shape (n,), of :func:`dual_value`, by Newton's method after that of Levenberg.
+    """Return the maximiser p, shape (n,), of the dual ``sum H(p) - p.offset - p A p / 2``.
 
-    It is the fixed point of [pezeshki2021, Eq. 17], ``log((1-p)/p) = A p + offset``.  Raises ``RuntimeError``
+    H is the entropy of a coin.  Newton's method after that of Levenberg; p is the fixed point of [pezeshki2021, Eq. 17], ``log((1-p)/p) = A p + offset``.  Raises ``RuntimeError``
     where the method does not converge, which for a coupling above 1e6 can happen.
 
     >>> p = dual_fixed_point(FeatureProblem(np.eye(2), [2.0, 1.0], ridge=0.5))
@@ -130,23 +119,6 @@ def truncated_fixed_point(problem: FeatureProblem) -> np.ndarray:
             np.log(lone_dual(np.diag(matrix))),
         )
     )
-
-
-def response_derivatives(problem: FeatureProblem) -> np.ndarray:
-    """Return the exact ``dz_k/ds_j^2`` at the fixed point of Eq. 17, shape (r, r) with k along the rows.
-
-    From the implicit function theorem: for ``k != j`` it is
-    ``-(s_k^2/ridge^2) (u_j.p) u_k.(D + A)^{-1} u_j`` with ``D = diag(1/(p(1-p)))``, in all
-    ``(I + C G)^{-1} diag(U^T p)/ridge`` with ``C = S^2/ridge``, ``G = U^T D^{-1} U``.  Ours.
-    """
-    p = dual_fixed_point(problem)
-    # U is orthogonal, so the least entry of D^{-1} can be taken out of G, which leaves little to cancel.
-    least = p[np.argmin(p * (1 - p))]
-    above = (p - least) * ((0.5 - p) + (0.5 - least))
-    inner = least * (1 - least) * np.eye(problem.strengths.size) + (problem.u.T * above) @ problem.u
-    scaled = problem.strengths / np.sqrt(problem.ridge)
-    inverse = np.linalg.inv(np.eye(scaled.size) + scaled[:, None] * inner * scaled)
-    return scaled[:, None] * inverse / scaled * (problem.u.T @ p) / problem.ridge
 
 
 def _links(problem: FeatureProblem, offset: ArrayLike) -> np.ndarray:
