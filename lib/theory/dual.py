@@ -71,8 +71,9 @@ def lone_dual(coupling: ArrayLike) -> np.ndarray:
 def dual_fixed_point(problem: FeatureProblem, offset: ArrayLike = 0.0) -> np.ndarray:
     """Return the maximiser p, shape (n,), of the dual ``sum H(p) - p.offset - p A p / 2``.
 
-    H is the entropy of a coin.  Newton's method after that of Levenberg; p is the fixed point of [pezeshki2021, Eq. 17], ``log((1-p)/p) = A p + offset``.  Raises ``RuntimeError``
-    where the method does not converge, which for a coupling above 1e6 can happen.
+    H is the entropy of a coin.  Newton's method after that of Levenberg; p is the fixed point of
+    [pezeshki2021, Eq. 17], ``log((1-p)/p) = A p + offset``.  Raises ``RuntimeError`` where the method does
+    not converge, which for a coupling above 1e6 can happen.
 
     >>> p = dual_fixed_point(FeatureProblem(np.eye(2), [2.0, 1.0], ridge=0.5))
     >>> bool(abs(np.log((1 - p) / p) - [8.0, 2.0] * p).max() < 1e-14)
