@@ -130,7 +130,6 @@ def descend(network=NETWORK, inputs=X, labels=Y, loss=LOGISTIC, **options):
         (lambda: programs.linear_svm(X, np.ones(2)), "both present"),
         (lambda: programs.agreement_program(X, Y, 1.5), r"slope holds 1\.5"),
         (lambda: programs.cell_program(NETWORK, np.eye(3), [1, 1, -1]), "network has weights of shape"),
-        (lambda: programs.flippable_points(X, [1.0]), "labels has shape"),
         (lambda: programs.minimum_norm_interpolation([[1, 0], [2, 0]], [1, 1]), "0 and 1 lie on one ray"),
         (lambda: programs.minimum_norm_interpolation([[0, 0], [1, 0]], [1, 1]), "zero vector at row 0"),
         (lambda: programs.minimum_norm_interpolation([[1.0, 0.0]], [0.0]), "all zero"),

@@ -274,20 +274,6 @@ def cell_program(network: TwoLayer, inputs: ArrayLike, labels: ArrayLike) -> Pro
     return least_norm(rows, bounds, name="the program of the cell of this network")
 
 
-def flippable_points(inputs: ArrayLike, labels: ArrayLike) -> np.ndarray:
-    """Tell for each point whether some vector calls the opposite class rightly and this point wrongly.
-
-    Returns booleans (n,): True at a negative point ``x`` if some ``v`` has ``<v, x'> >= 1`` on all positive
-    points and ``<v, x> >= 1`` (then ``V+`` is not empty), and the same with the classes exchanged; the margin
-    asked for is immaterial, since ``v`` can be scaled.  No point is flippable exactly if the cone of the
-    positive points is the reflected cone of the negative ones.  Arguments and errors as of
-    :func:`linear_svm`, but separability is not asked for.  [sarussi2021, Sec. 6.2]
-    """
-    inputs, labels = _two_classes(inputs, labels)
-    flipped = [np.vstack([inputs[labels != y], x]) for x, y in zip(inputs, labels, strict=True)]
-    return np.array([separation(points, np.ones(len(points))).separable for points in flipped])
-
-
 @dataclass(frozen=True)
 class MinimumNorm:
     """A network that interpolates, and what bounds the cost of every other one.

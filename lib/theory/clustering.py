@@ -1,4 +1,4 @@
-"""Clustered leaky networks: where clusters make the sign linear, and where training leads.
+"""Clustered leaky networks: where clusters make the sign linear.
 
 The network is ``f(x) = v sum_j (phi(<w_j, x>) - phi(<u_j, x>))`` with k neurons of each type, ``phi`` the
 leaky ReLU, ``slope`` in (0, 1] its slope for negative arguments.  The cluster radius is the largest distance
@@ -7,16 +7,12 @@ of a neuron from the mean of its type.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.optimize import linprog
-from scipy.special import wrightomega
 
 from lib.geometry.patterns import cluster_radius
-from lib.geometry.programs import ProgramSolution
 
 
 def sharp_factor(slope: float, k: int) -> float:
@@ -64,44 +60,3 @@ def linear_region(w: np.ndarray, u: np.ndarray, inputs: np.ndarray, factor: floa
     """
     gap = w.mean(axis=0) - u.mean(axis=0)
     return np.abs(inputs @ gap) >= factor * cluster_radius(w, u) * np.linalg.norm(inputs, axis=1)
-
-
-def symmetric_pair_margin(
-    time: ArrayLike, q0: float, *, slope: float, k: int, v: float, norm: float
-) -> np.ndarray:
-    """Return the margin of the points ``(x, +), (-x, -)`` along gradient flow of the mean logistic loss.
-
-    All ``w_j`` are equal and ``u_j = -w_j``; ``q0`` is the initial margin, ``norm = |x|``.  ``q + exp(q)``
-    grows at the constant rate ``v^2 k (1 + slope)^2 norm^2 / 2``, and ``q = log omega(q + exp(q))``.
-
-    >>> symmetric_pair_margin([0.0, 1.0, 1e12], 1.0, slope=1.0, k=1, v=1.0, norm=1.0).round(6)
-    array([ 1.      ,  1.450981, 28.324168])
-    """
-    rate = k * (v * (1 + slope) * norm) ** 2 / 2
-    return np.log(wrightomega(q0 + np.exp(q0) + rate * np.asarray(time, dtype=float)))
-
-
-@dataclass(frozen=True)
-class LogarithmicLaw:
-    """The limit of ``direction error * log(n / L)``, and the bounded part of the weights that causes it."""
-
-    constant: float
-    residual: np.ndarray
-
-
-def logarithmic_law(solution: ProgramSolution, features: np.ndarray, outside: np.ndarray) -> LogarithmicLaw:
-    """Return the law by which the mean weights of an agreement regime approach their limit.
-
-    ``solution`` is the minimum-norm solution with ``features @ x >= 1``, features (n, p), its support vectors
-    independent.  The weights grow as ``g x + residual``: on support vectors ``<z_i, residual> + log(dual_i)``
-    is a constant, here zero (another value only shifts g).  ``outside`` (p,) is the component of the weights
-    orthogonal to all support vectors, late in the flow: only the other points move it, and it comes to rest.
-    The distance of the direction of the weights from that of x, times ``log(n / L)`` with the mean loss L,
-    tends to the ``constant`` of the result, which depends on the path through ``outside`` only.  Ours.
-    """
-    support = solution.duals > 0
-    residual, *_ = np.linalg.lstsq(features[support], -np.log(solution.duals[support]), rcond=None)
-    residual = residual + outside
-    direction = solution.x / solution.norm
-    across = residual - direction * (direction @ residual)
-    return LogarithmicLaw(float(np.linalg.norm(across) / solution.norm), residual)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from lib.data.synthetic import antipodal_gaussians
-from lib.geometry.patterns import distance_to_cone, perfect_agreement_margin
+from lib.geometry.patterns import perfect_agreement_margin
 from lib.geometry.programs import (
     Infeasible,
     ProgramSolution,
@@ -16,7 +16,6 @@ from lib.geometry.programs import (
     agreement_program,
     cell_program,
     extended_agreement_program,
-    flippable_points,
     least_norm,
     linear_svm,
     separation,
@@ -133,13 +132,6 @@ def test_a_network_that_is_constant_at_a_datum_has_no_margin_there():
     network = TwoLayer(np.array([[1.0, 0.0]]), np.ones(1), 0.0)
     with pytest.raises(Infeasible, match="network is constant near input 1"):
         cell_program(network, np.array([[1.0, 0.0], [-1.0, 0.0]]), np.array([1.0, -1.0]))
-
-
-@pytest.mark.parametrize("d", [1, 2, 4])
-def test_flippable_points_agree_with_the_cone_condition(d):
-    inputs, labels = classes(mean=(2.0,) + (0.5,) * (d - 1), n=20)
-    by_cone = [distance_to_cone(-x, inputs[labels != y]) > 1e-9 for x, y in zip(inputs, labels, strict=True)]
-    np.testing.assert_array_equal(flippable_points(inputs, labels), by_cone)
 
 
 NOT_SEPARABLE = (np.array([[1.0, 0.0], [1.0, 0.1], [1.0, -0.1]]), np.array([-1.0, 1.0, 1.0]))
