@@ -93,6 +93,7 @@ def descend(network=NETWORK, inputs=X, labels=Y, loss=LOGISTIC, **options):
         (lambda: flow(rtol=2.0), r"rtol holds 2\.0"),
         (lambda: flow(train="second"), "train is 'second'"),
         (lambda: flow(loss=SQUARE, until=None, log_until=5.0), "log_until needs a loss"),
+        (lambda: flow(until=None, log_until=1e7, rtol=1e-6), r"log_until is 1e\+07 with rtol 1e-06"),
         (lambda: flow(weights=[1.0, 0.0]), "weights holds 0"),
         (lambda: flow(reduction="max"), "reduction is 'max'"),
         (lambda: flow(start=NETWORK, slope=0.5), r"slope is 0\.5, allowed: none"),

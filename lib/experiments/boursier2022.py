@@ -36,7 +36,7 @@ class HighDimension:
     pictured: tuple[int, ...] = (4,)
 
 
-def _draw(config: HighDimension, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def draw(config: HighDimension, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Inputs (n, d), labels (n,), start (m, d) of unit scale and output signs (m,) of a seed.
 
     The draws, and those that it makes and drops, are in the order of the published code, whose seed is 4.
@@ -79,7 +79,7 @@ def _first(curve: np.ndarray, level: float, iterations: np.ndarray) -> int | Non
 
 def _one_seed(config: HighDimension, seed: int) -> dict:
     """The metrics of one seed."""
-    x, y, start, signs = _draw(config, seed)
+    x, y, start, signs = draw(config, seed)
     norms = np.linalg.norm(start, axis=1)
     log_scale = np.log(config.scale) - np.log(config.neurons * config.dimension) / 2
 

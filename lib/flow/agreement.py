@@ -19,7 +19,7 @@ def agreement_end(
 ) -> tuple[float, TwoLayer]:
     """Return when the flow of the first layer leaves a neural agreement regime, and the network there.
 
-    In the regime all neurons of one output sign call every input alike and move with one velocity: their
+    In the regime all neurons of one output sign classify every input alike and move with one velocity: their
     offsets from their mean stay, and the two means, times the roots of their numbers of neurons, follow the
     flow of a network of two neurons.  It is followed on the mean logistic loss up to the time of natural
     logarithm ``log_until``, and left where the first neuron reaches a kink.  ``network`` has weights (m, d)
@@ -27,7 +27,7 @@ def agreement_end(
     ``log(1 + t)``, infinite if the regime lasts, with the network at ``log_until`` then.  Raises
     ``ValueError`` for a network outside every agreement regime.  [sarussi2021, Definition 6.2 and App. F]
 
-    Example: the second neuron comes to call the second input positive.
+    Example: the second neuron comes to classify the second input as positive.
 
     >>> network = TwoLayer([[0.2, 0.09], [-1.0, 0.3]], [1.0, -1.0], slope=0.1)
     >>> inputs = [[1.0, 0.0], [-0.5, 1.0], [-1.0, 0.0]]
@@ -39,11 +39,11 @@ def agreement_end(
     own = np.where(network.a > 0, 0, 1)
     means = np.array([network.w[own == side].mean(axis=0) for side in (0, 1)])
     roots = np.sqrt(np.bincount(own))
-    offsets, calls = network.w - means[own], np.sign(means @ x.T)[own]
-    if (wrong := np.argwhere(calls * network.preactivations(x).T <= 0)).size:
+    offsets, sides = network.w - means[own], np.sign(means @ x.T)[own]
+    if (wrong := np.argwhere(sides * network.preactivations(x).T <= 0)).size:
         neuron, datum = wrong[0]
         raise ValueError(
-            f"network is in no agreement regime: neuron {neuron} calls input {datum} otherwise than the mean "
+            f"network is in no agreement regime: neuron {neuron} classifies input {datum} otherwise than the mean "
             "of its type does"
         )
     pair = TwoLayer(roots[:, None] * means, roots * np.abs(network.a).max() * [1, -1], network.slope)
@@ -57,7 +57,7 @@ def agreement_end(
     hair = 1e-9 * np.abs(network.w).max() * np.abs(x).max()
 
     def room(log_time: float) -> float:
-        return float((calls * (neurons(log_time) @ x.T)).min()) - hair
+        return float((sides * (neurons(log_time) @ x.T)).min()) - hair
 
     before = run.log_times[1] + _BEFORE
     for step in run.log_times[1:]:

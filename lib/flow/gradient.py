@@ -56,7 +56,7 @@ def gradient_flow(
     (n,), any positive number.
 
     The run goes to the time ``until``, or to the time of natural logarithm ``log_until``, up to about 1e8,
-    for losses with an exponential tail.  It ends early when the total loss is at most ``loss_below``,
+    for losses with an exponential tail, where ``rtol`` times it is at most 1.  It ends early when the total loss is at most ``loss_below``,
     after ``max_steps`` steps, if events accumulate, if the forces balance at a saddle at a late time, or but
     for some too faint to be followed, or if the integrator cannot reach its tolerance; ``reason`` and
     ``stopped`` say which, and what was computed is returned.  ``rtol`` bounds the local error of a step, as a
@@ -106,7 +106,12 @@ def gradient_flow(
         raise ValueError(
             f"log_until needs a loss with an exponential tail, not the {loss.name} loss; use until"
         )
-    return late_flow(run, number("log_until", log_until), loss_below, max_steps)
+    if rtol * number("log_until", log_until) > 1 + 1e-9:
+        raise ValueError(
+            f"log_until is {log_until:g} with rtol {rtol:g}, allowed: a product of at most 1, for margins grow "
+            "like the logarithm of time, and their errors, rtol times as large, pass for forces"
+        )
+    return late_flow(run, log_until, loss_below, max_steps)
 
 
 def _checked_start(start: Start | TwoLayer, slope: float | None, train: str) -> tuple[Weights, float]:

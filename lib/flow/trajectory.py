@@ -101,16 +101,21 @@ class Trajectory:
     def at(self, times: ArrayLike | None = None, *, log_times: ArrayLike | None = None) -> Weights:
         """Return the weights at any times of the run (k,), or at their natural logarithms ``log_times``.
 
+        A time that is later than the end by rounding, as the exponential of its logarithm may be, is the end.
         Raises ``ValueError`` for times outside the run, or for both or no times.
         """
         if (times is None) == (log_times is None):
             raise ValueError("times, log_times: give one of the two")
+        last, last_log = self.times[-1], self.log_times[-1]
+        rounding = 4 * np.finfo(float).eps * (1 + abs(last_log))
         with np.errstate(divide="ignore", over="ignore"):
             if times is not None:
-                plain = np.atleast_1d(numbers("times", times, 0, self.times[-1], "[]"))
-                logs = np.log(plain)
+                high = last * (1 + rounding)
+                plain = np.minimum(np.atleast_1d(numbers("times", times, 0, high, "[]")), last)
+                logs = np.minimum(np.log(plain), last_log)
             elif log_times is not None:
-                logs = np.atleast_1d(numbers("log_times", log_times, high=self.log_times[-1], ends="[]"))
+                high = last_log + rounding
+                logs = np.minimum(np.atleast_1d(numbers("log_times", log_times, high=high, ends="[]")), last_log)
                 plain = np.exp(logs)
         piece = np.clip(np.searchsorted(self.log_times, logs, side="left") - 1, 0, len(self.pieces) - 1)
         parts = [np.empty((len(logs), *whole.shape[1:])) for whole in self.weights]

@@ -121,11 +121,11 @@ def largest_angle(neurons: ArrayLike) -> float:
 
 
 def agreement(neurons: ArrayLike, inputs: ArrayLike) -> tuple[np.ndarray, float]:
-    """Return how neurons (k, d) call the inputs (n, d), and with which margin they agree.
+    """Return how neurons (k, d) classify the inputs (n, d), and with which margin they agree.
 
     The margin is the least, over inputs, of ``max(min_j <w_j, x_i>, min_j -<w_j, x_i>)``, positive exactly
-    when the neurons call every input alike.  The signs (n,) are those of the calls, by the larger of the two
-    where neurons disagree.  Two groups that both agree form a neural agreement regime.
+    when the neurons classify every input alike.  The signs (n,) are those of the classes, by the larger of
+    the two where neurons disagree.  Two groups that both agree form a neural agreement regime.
     [sarussi2021, Definition 6.2]
     """
     responses = np.asarray(neurons) @ np.transpose(inputs)

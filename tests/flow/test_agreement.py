@@ -56,5 +56,5 @@ def test_a_regime_that_lasts_is_followed_to_late_times():
 def test_a_network_outside_every_regime_is_refused():
     x, y = antipodal_gaussians(40, (2, 1.5), 0.6, rng=np.random.default_rng(3))
     start = Start.two_sided(3, 2, np.log(1e-2), rng=np.random.default_rng(0), v=0.5).network(0.3)
-    with pytest.raises(ValueError, match=r"no agreement regime: neuron \d calls input \d"):
+    with pytest.raises(ValueError, match=r"no agreement regime: neuron \d classifies input \d"):
         agreement_end(start, x, y, log_until=1.0)

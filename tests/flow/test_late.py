@@ -94,6 +94,11 @@ def test_the_last_log_time_is_the_one_asked_for(log_until):
     run = gradient_flow(Start([[1.0]], [0.0], [1]), [[1.0]], [1.0], LOGISTIC, log_until=log_until)
     assert run.log_times[-1] == log_until and run.stopped == f"log time reached {log_until:g}"
     assert run.at(log_times=[log_until]).log_norms[0, 0] == pytest.approx(run.log_norms[-1, 0], abs=1e-9)
+    if log_until < 700:
+        rounded = np.exp(np.float64(log_until)) * (1 + 1e-15)
+        np.testing.assert_allclose(run.outputs([rounded])[0], run.outputs()[-1], rtol=1e-9)
+        with pytest.raises(ValueError, match="times holds"):
+            run.at([1.0001 * rounded])
 
 
 @pytest.mark.parametrize("reduction", ["mean", "sum"])
