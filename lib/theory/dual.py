@@ -73,7 +73,7 @@ def dual_fixed_point(problem: FeatureProblem, offset: ArrayLike = 0.0) -> np.nda
 
     H is the entropy of a coin.  Newton's method after that of Levenberg; p is the fixed point of
     [pezeshki2021, Eq. 17], ``log((1-p)/p) = A p + offset``.  Raises ``RuntimeError`` where the method does
-    not converge, which for a coupling above 1e6 can happen.
+    not converge, which for a coupling above 1e5 can happen.
 
     >>> p = dual_fixed_point(FeatureProblem(np.eye(2), [2.0, 1.0], ridge=0.5))
     >>> bool(abs(np.log((1 - p) / p) - [8.0, 2.0] * p).max() < 1e-14)
