@@ -21,6 +21,7 @@ WITH_TORCH = {
     "gradient_starvation/forgetting.md",
     "gradient_starvation/more.md",
     "gradient_starvation/who_starves_whom.md",
+    "gradient_starvation/tangent_features.md",
     "comparison.md",
     "experiments.md",
 }
