@@ -22,6 +22,7 @@ WITH_TORCH = {
     "gradient_starvation/more.md",
     "gradient_starvation/who_starves_whom.md",
     "gradient_starvation/tangent_features.md",
+    "gradient_starvation/rare_groups.md",
     "comparison.md",
     "experiments.md",
 }
