@@ -20,6 +20,7 @@ WITH_TORCH = {
     "early_alignment/one_layer.md",
     "gradient_starvation/more.md",
     "gradient_starvation/who_starves_whom.md",
+    "gradient_starvation/two_margins.md",
     "comparison.md",
     "experiments.md",
 }
