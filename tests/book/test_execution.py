@@ -23,6 +23,7 @@ WITH_TORCH = {
     "gradient_starvation/who_starves_whom.md",
     "gradient_starvation/tangent_features.md",
     "gradient_starvation/rare_groups.md",
+    "gradient_starvation/two_margins.md",
     "comparison.md",
     "experiments.md",
 }
