@@ -19,10 +19,7 @@ from lib.models.mlps import MlpBatch, draw_mlps
 from lib.training.ensembles import Optimiser, train
 from lib.training.objectives import cross_entropy, spectral_decoupling
 
-SETTINGS = (
-    "overlap",
-    "gap",
-    "decoupled",
+CHANGES = (
     "weight-decay",
     "longer",
     "adam-short",
@@ -265,9 +262,7 @@ def _fingerprint_of(config: TwoMoons) -> TwoMoons:
     )
 
 
-_PRACTICES = TwoMoons(
-    settings=("gap", *SETTINGS[3:], "decoupled"), weight_decay=0.0, features=(), pictured=(0,)
-)
+_PRACTICES = TwoMoons(settings=("gap", *CHANGES, "decoupled"), weight_decay=0.0, features=(), pictured=(0,))
 register(
     Experiment(
         "pezeshki2021-figure-2",
