@@ -19,10 +19,7 @@ from lib.models.mlps import MlpBatch, draw_mlps
 from lib.training.ensembles import Optimiser, train
 from lib.training.objectives import cross_entropy, spectral_decoupling
 
-SETTINGS = (
-    "overlap",
-    "gap",
-    "decoupled",
+CHANGES = (
     "weight-decay",
     "longer",
     "adam-short",
@@ -265,9 +262,7 @@ def _fingerprint_of(config: TwoMoons) -> TwoMoons:
     )
 
 
-_PRACTICES = TwoMoons(
-    settings=("gap", *SETTINGS[3:], "decoupled"), weight_decay=0.0, features=(), pictured=(0,)
-)
+_PRACTICES = TwoMoons(settings=("gap", *CHANGES, "decoupled"), weight_decay=0.0, features=(), pictured=(0,))
 register(
     Experiment(
         "pezeshki2021-figure-2",
@@ -284,8 +279,9 @@ register(
         "pezeshki2021-figure-3",
         "Two moons with a gap: ten ways to train, of which one bends the boundary",
         full=_PRACTICES,
+        # For the time of the published code, in a tenth of its steps.
         quick=replace(
-            _PRACTICES, examples=60, width=50, step=0.2, steps=200, adam=(2e-3, 2e-2), precision="float64"
+            _PRACTICES, examples=60, width=150, step=0.1, steps=100, adam=(1e-3, 1e-2), precision="float64"
         ),
         run=run_two_moons,
         fingerprint_of=_fingerprint_of,
