@@ -317,24 +317,27 @@ def _fingerprint_of(config: ColouredDigits) -> ColouredDigits:
 _QUICK = ColouredDigits(
     images="digits",
     training=800,
-    tests=800,
+    tests=500,
     noise="expected",  # without a draw of the noise there is none to memorise
     widths=(40, 64, 64, 40, 40, 40, 40),
-    steps=(100, 300, 300, 600, 600, 600, 100),
+    steps=(80, 240, 240, 600, 300, 300, 80),
     rates=(5e-3, 1e-3, 1e-3, 5e-3, 5e-3, 5e-3, 5e-3),
     annealing=(0, 120, 120, 100, 100, 100, 0),
     strengths=(0.0, 1e4, 1e4, 1e-3, 1e-3, 1e-3, 0.0),  # those of decoupling larger: a faster pace
     decays=(0.0, 1e-3, 1e-3, 0.0, 0.0, 0.0, 1e-3),
+    points=60,
 )
-_TEST_SPLIT = replace(
-    _QUICK,
+_TEST_SPLIT = ColouredDigits(
     images="test",
     training=1500,
     tests=2000,
+    noise="expected",
+    widths=(40, 64, 64, 40, 40, 40, 40),
     steps=(100, 300, 300, 6000, 6000, 6000, 100),
     rates=(3e-3, 1e-3, 1e-3, 3e-3, 3e-3, 3e-3, 5e-3),
     annealing=(0, 100, 100, 100, 100, 100, 0),
     strengths=(0.0, 1e4, 1e4, 2e-5, 2e-5, 2e-5, 0.0),
+    decays=(0.0, 1e-3, 1e-3, 0.0, 0.0, 0.0, 1e-3),
     points=60,
 )
 register(

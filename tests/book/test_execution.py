@@ -18,6 +18,7 @@ WITH_TORCH = {
     "saddle_to_saddle/high_dimension.md",
     "early_alignment/real_digits.md",
     "early_alignment/one_layer.md",
+    "gradient_starvation/coloured_digits.md",
     "gradient_starvation/more.md",
     "gradient_starvation/who_starves_whom.md",
     "comparison.md",
