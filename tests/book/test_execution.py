@@ -20,6 +20,7 @@ WITH_TORCH = {
     "early_alignment/one_layer.md",
     "gradient_starvation/forgetting.md",
     "gradient_starvation/common_practices.md",
+    "gradient_starvation/coloured_digits.md",
     "gradient_starvation/more.md",
     "gradient_starvation/who_starves_whom.md",
     "gradient_starvation/tangent_features.md",

@@ -1,6 +1,7 @@
 """Coloured digits: what their colours say, and what the experiment with them shows at reduced size."""
 
 import dataclasses
+import functools
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import torch
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from lib.experiments import pezeshki2021_coloured as experiment
-from lib.experiments.pezeshki2021_coloured import METHODS, colour_images
+from lib.experiments.pezeshki2021_coloured import METHODS, colour_images, paint
 from lib.experiments.registry import find
 from lib.models.mlps import draw_mlps, seed_generators
 
@@ -45,11 +46,9 @@ class TestColours:
 
     def test_inputs_without_colour_are_the_mean_over_both_colours(self):
         images, _, some = drawn(5)
-        other = dataclasses.replace(some, colours=-some.colours)
-        for blank in (False, True):
-            mean = (some.inputs(blank=blank) + other.inputs(blank=blank)) / 2
-            assert np.allclose(mean, some.inputs(coloured=False, blank=blank), atol=1e-15)
-        assert np.allclose(some.inputs().reshape(2, 5, 2, 3).sum(2), images, atol=1e-15)
+        both = [paint(some.images, sign * some.colours) for sign in (1, -1)]
+        assert np.allclose((both[0] + both[1]) / 2, paint(some.images, 0.0), atol=1e-15)
+        assert np.allclose(both[0].reshape(2, 5, 2, 3).sum(2), images, atol=1e-15)
 
 
 def risks_and_penalties(world, logits, k):
@@ -75,8 +74,8 @@ def test_objectives_are_those_of_the_published_codes(method, noise):
         world = colour_images(images, labels, 0.1, LIKE)
     seeds, n = world.colours.shape
     logits = torch.randn((seeds, n), generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    strength = {"decoupled": 0.03, "decoupled-as-printed": 0.03, "invariant": 40.0, "extrapolation": 40.0}
-    both = experiment._objectives(method, strength.get(method, 0.0), world)
+    strength = 40.0 if method in ("invariant", "extrapolation") else 0.03
+    both = experiment._objectives(method, strength, world)
     values = np.array([objective(logits, torch.ones(n)).numpy() for objective in both])
     for k in range(seeds):
         (first, second), penalties = risks_and_penalties(world, logits, k)
@@ -88,6 +87,7 @@ def test_objectives_are_those_of_the_published_codes(method, noise):
             "grey": (mean, mean),
             "decoupled": (mean + 0.03 * square, 0.03 * (mean + square)),
             "decoupled-as-printed": (mean + 0.03 * square,) * 2,
+            "decay-alone": (mean + 0.03 * square, 0.03 * square),
             "invariant": (mean + irm, mean / 40 + irm),
             "extrapolation": (first + second + rex, (first + second) / 40 + rex),
         }[method]
@@ -99,7 +99,14 @@ def test_objectives_are_those_of_the_published_codes(method, noise):
 def test_the_ridge_is_its_coefficient_times_the_squared_parameters(method, monkeypatch):
     """Steps before and after annealing, against a loss that has the ridge written out."""
     config = dataclasses.replace(
-        find(NAME).quick, training=40, tests=20, widths=(5,) * 6, steps=(4,) * 6, annealing=(2,) * 6, points=1
+        find(NAME).quick,
+        training=40,
+        tests=20,
+        widths=(5,) * 7,
+        steps=(4,) * 7,
+        annealing=(2,) * 7,
+        points=1,
+        precision="float64",
     )
     chosen = METHODS.index(method)
     decay, strength, rate = (one[chosen] for one in (config.decays, config.strengths, config.rates))
@@ -108,7 +115,7 @@ def test_the_ridge_is_its_coefficient_times_the_squared_parameters(method, monke
     trained, runs = experiment.train, []
     monkeypatch.setattr(experiment, "train", lambda *a, **b: runs.append(trained(*a, **b)) or runs[-1])
     experiment._method(config, method, [0, 1], world, test)
-    inputs = world.images if method == "grey" else world.inputs()
+    inputs = world.images if method == "grey" else paint(world.images, world.colours)
     network = draw_mlps((inputs.shape[-1], 5, 5, 1), seed_generators(0, 2), initialisation="xavier")
     moving = torch.optim.Adam(network.parameters(), lr=rate)
     first, second = experiment._objectives(method, strength, world)
@@ -122,10 +129,32 @@ def test_the_ridge_is_its_coefficient_times_the_squared_parameters(method, monke
         np.testing.assert_allclose(runs[-1].network(inputs), network(inputs), rtol=1e-8, atol=1e-10)
 
 
+@functools.cache
+def small_run():
+    config = dataclasses.replace(
+        find(NAME).quick,
+        training=300,
+        tests=100,
+        steps=(100,) * 7,
+        annealing=(0, 60, 60, 60, 60, 60, 0),
+        points=4,
+        precision="float64",
+    )
+    return experiment.run_coloured_digits(config, [0, 1])
+
+
 class TestColouredDigits:
     def test_without_label_noise_to_memorise_training_accuracy_is_the_best_there_is(self):
-        config = dataclasses.replace(find(NAME).quick, noise="expected", training=300, tests=100, points=1)
-        [metrics] = experiment.run_coloured_digits(config, [0])
         # 85 per cent by the colour, 75 by the shape.
-        assert metrics["cross-entropy"]["training"][-1] == pytest.approx(0.85, abs=0.01)
-        assert metrics["grey"]["training"][-1] <= 0.75
+        for one in small_run():
+            assert one["cross-entropy"]["training"][-1] == pytest.approx(0.85, abs=0.01)
+            assert one["grey"]["training"][-1] <= 0.75
+
+    def test_test_accuracy_is_that_of_the_shares_of_answers(self):
+        """An answer by the colour is right for a tenth, any other one for a quarter at least."""
+        for one in small_run():
+            for method in METHODS[:-1]:
+                share, tested = (np.array(one[method][name]) for name in ("following", "test"))
+                # Three decimals of each are on record.
+                assert np.all(tested >= 0.1 * share + 0.25 * (1 - share) - 1e-3)
+                assert np.all(tested <= 0.1 * share + 0.9 * (1 - share) + 1e-3)
