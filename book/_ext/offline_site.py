@@ -1,6 +1,6 @@
 """Makes the site complete in itself.
 
-Copies MathJax into the site, drops scripts that only work with a network, refuses figures without alternative
+Drops scripts that a page does not need, or that only work with a network, refuses figures without alternative
 text, offers each chapter as an executed notebook, and says what the site was built from.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import platform
-import shutil
+import re
 import subprocess
 from datetime import UTC, datetime
 from importlib import metadata
@@ -25,7 +25,13 @@ from sphinx.util.docutils import SphinxDirective
 
 LOGGER = logging.getLogger(__name__)
 ROOT = Path(__file__).resolve().parents[2]
-MATHJAX_PARTS = ("tex-chtml-full.js", "output/chtml/fonts")
+# The icons come from a font; what a search needs is on its own page.
+UNNEEDED = re.compile(
+    r'<(?:script|link)[^>]*/scripts/fontawesome\.js[^>]*>(?:</script>)?\s*'
+    r'|<script type="text/x-thebe-config">.*?</script>\s*(?:<script>\s*kernelName[^<]*</script>\s*)?',
+    re.S,
+)
+SEARCH = re.compile(r'<script[^>]*src="[^"]*(?:searchtools|language_data|searchindex)\.js[^>]*></script>\s*')
 SHOWN_VERSIONS = (
     "jupyter-book",
     "sphinx",
@@ -40,7 +46,6 @@ SHOWN_VERSIONS = (
 
 
 def configure(app: Sphinx, config: Config) -> None:
-    config.mathjax_path = "mathjax/tex-chtml-full.js"
     repository = os.environ.get("BOOK_REPOSITORY", "")
     if repository:
         config.html_theme_options |= {
@@ -88,17 +93,9 @@ def offered_notebook(app: Sphinx, docname: str) -> nbformat.NotebookNode:
 def finish(app: Sphinx, exception: Exception | None) -> None:
     if exception is not None or app.builder.format != "html":
         return
-    static = Path(app.outdir) / "_static"
-    package = metadata.distribution("sphinx-mathjax-offline").locate_file(
-        "sphinx-mathjax-offline/static/mathjax"
-    )
-    for part in MATHJAX_PARTS:
-        source, target = Path(str(package)) / part, static / "mathjax" / part
-        if source.is_dir():
-            shutil.copytree(source, target, dirs_exist_ok=True)
-        else:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(source, target)
+    for path in Path(app.outdir).rglob("*.html"):
+        page = UNNEEDED.sub("", path.read_text(encoding="utf-8"))
+        path.write_text(page if path.name == "search.html" else SEARCH.sub("", page), encoding="utf-8")
     for docname in page_keys(app.env):
         target = Path(app.outdir, "_sources", docname).with_suffix(".ipynb")
         target.parent.mkdir(parents=True, exist_ok=True)
