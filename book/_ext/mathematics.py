@@ -31,7 +31,7 @@ PARTS = (
 FONTS = "output/chtml/fonts/woff-v2"
 PACKAGES = ("base", "ams", "newcommand", "configmacros", "boldsymbol", "textmacros")
 # MathJax is told not to look for a page to typeset.
-BEFORE = 'globalThis.MathJax = {loader: {load: []}, startup: {typeset: false, ready() {}}};'
+BEFORE = "globalThis.MathJax = {loader: {load: []}, startup: {typeset: false, ready() {}}};"
 AFTER = """
 const {adaptors, core, handlers, input, mathjax, output} = MathJax._;
 const adaptor = adaptors.liteAdaptor.liteAdaptor();
@@ -52,7 +52,8 @@ function typeset(text, display) {
 }
 """
 FORMULA = re.compile(
-    r'(<(span|div) class="math notranslate nohighlight"[^>]*>)\s*(<span class="eqno">.*?</span>)?(.*?)(</\2>)',
+    r'(<(span|div) class="math notranslate nohighlight"[^>]*>)\s*'
+    r'(<span class="eqno">.*?</span>)?(.*?)(</\2>)',
     re.S,
 )
 CHARACTER = re.compile(r"mjx-c[0-9A-F]+")

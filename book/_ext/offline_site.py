@@ -27,7 +27,7 @@ LOGGER = logging.getLogger(__name__)
 ROOT = Path(__file__).resolve().parents[2]
 # The icons come from a font; what a search needs is on its own page.
 UNNEEDED = re.compile(
-    r'<(?:script|link)[^>]*/scripts/fontawesome\.js[^>]*>(?:</script>)?\s*'
+    r"<(?:script|link)[^>]*/scripts/fontawesome\.js[^>]*>(?:</script>)?\s*"
     r'|<script type="text/x-thebe-config">.*?</script>\s*(?:<script>\s*kernelName[^<]*</script>\s*)?',
     re.S,
 )
