@@ -1,7 +1,7 @@
 """Makes the site complete in itself.
 
 Drops scripts that a page does not need, or that only work with a network, refuses figures without alternative
-text, offers each chapter as an executed notebook, and says what the site was built from.
+text, and says what the site was built from.
 """
 
 from __future__ import annotations
@@ -14,10 +14,8 @@ from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
-import nbformat
 from docutils import nodes
 from drift import code_digest
-from execution import executed_notebook, page_keys
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.util import logging
@@ -71,35 +69,12 @@ def keep_scripts_local(app: Sphinx, pagename: str, templatename: str, context: d
     context["body"] = context.get("body", "").replace("<table ", '<table tabindex="0" ')
 
 
-def offer_notebook(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
-    if doctree is not None and pagename in page_keys(app.env):
-        context["ipynb_source"] = f"{pagename}.ipynb"
-
-
-def offered_notebook(app: Sphinx, docname: str) -> nbformat.NotebookNode:
-    """The chapter as a notebook with its outputs, which says at its head what it needs."""
-    notebook = executed_notebook(app.env, docname)
-    for name in ("source_map", "jupytext"):
-        notebook.metadata.pop(name, None)
-    origin = nbformat.v4.new_markdown_cell(
-        f"*Chapter `{docname}.md` of Learning Dynamics, Executed, with the outputs of its last run. To run "
-        "it, open it inside the book's environment: in a copy of the book's repository `make lab` installs "
-        "the exact versions it was run with and opens JupyterLab.*"
-    )
-    notebook.cells.insert(0, origin)
-    return notebook
-
-
 def finish(app: Sphinx, exception: Exception | None) -> None:
     if exception is not None or app.builder.format != "html":
         return
     for path in Path(app.outdir).rglob("*.html"):
         page = UNNEEDED.sub("", path.read_text(encoding="utf-8"))
         path.write_text(page if path.name == "search.html" else SEARCH.sub("", page), encoding="utf-8")
-    for docname in page_keys(app.env):
-        target = Path(app.outdir, "_sources", docname).with_suffix(".ipynb")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        nbformat.write(offered_notebook(app, docname), target)
 
 
 class BuildInformation(SphinxDirective):
@@ -123,6 +98,21 @@ class BuildInformation(SphinxDirective):
         return [fields]
 
 
+class Repository(SphinxDirective):
+    """``{repository}``: where the book is kept, and of which commit this build is."""
+
+    def run(self) -> list[nodes.Node]:
+        self.env.note_reread()
+        place, text = os.environ.get("BOOK_REPOSITORY", ""), nodes.paragraph()
+        if place:
+            text += [nodes.Text("The book is kept at "), nodes.reference("", place, refuri=place)]
+            text += [nodes.Text(", where a report of an error is an issue; ")]
+        else:
+            text += nodes.Text("This build names no repository: the place where you found it has it; ")
+        text += [nodes.Text("it was built from the commit "), nodes.literal("", commit()), nodes.Text(".")]
+        return [text]
+
+
 def commit() -> str:
     """The commit the site was built from, and whether the tree differed from it."""
     git = ["git", "-C", str(ROOT)]
@@ -138,9 +128,9 @@ def commit() -> str:
 
 def setup(app: Sphinx) -> dict:
     app.add_directive("build-information", BuildInformation)
+    app.add_directive("repository", Repository)
     app.connect("config-inited", configure, priority=900)
     app.connect("doctree-read", refuse_figures_without_text)
-    app.connect("html-page-context", offer_notebook, priority=400)
     app.connect("html-page-context", keep_scripts_local, priority=900)
     app.connect("build-finished", finish)
     return {"version": "1", "parallel_read_safe": False}
