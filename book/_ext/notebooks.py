@@ -53,6 +53,11 @@ def glued_values(notebook: nbformat.NotebookNode) -> dict[str, object]:
     return values
 
 
+def formatted(value: object, form: str) -> str:
+    """A number or text in a format of Python; a whole number may have come as a float."""
+    return format(int(value) if form.endswith("d") and isinstance(value, float) else value, form)
+
+
 def plain(source: str, values: dict[str, object], titles: dict[str, str]) -> str:
     """Return MyST as plain Markdown; ``titles`` are those of pages, by what a ``{doc}`` may call them."""
 
@@ -61,7 +66,7 @@ def plain(source: str, values: dict[str, object], titles: dict[str, str]) -> str
         text, _, target = content.partition(" <")
         if name == "glue:text":
             variable, _, form = content.partition(":")
-            return format(values[variable], form) if variable in values else content
+            return formatted(values[variable], form) if variable in values else content
         if name == "doc":
             return f"*{text if target else titles.get(content.rpartition('/')[2], content)}*"
         if name == "eq":
@@ -109,7 +114,7 @@ def offered_notebook(env: BuildEnvironment, docname: str) -> nbformat.NotebookNo
             cell.source = plain(cell.source + "\n", values, titles).strip()
     how = how_to_get(os.environ.get("BOOK_REPOSITORY", ""))
     origin = f"*Chapter `{docname}` of Learning Dynamics, Executed, with the outputs of its last run.*"
-    origin += f" *To run it: {how}.*"
+    origin += f" *To run it, {how}.*"
     notebook.cells[:0] = [
         nbformat.v4.new_markdown_cell(origin),
         nbformat.v4.new_code_cell(FIRST_CELL.format(how=how)),
