@@ -1,23 +1,21 @@
 """Makes the site complete in itself.
 
-Copies MathJax into the site, drops scripts that only work with a network, refuses figures without alternative
-text, offers each chapter as an executed notebook, and says what the site was built from.
+Drops scripts that a page does not need, or that only work with a network, refuses figures without alternative
+text, and says what the site was built from.
 """
 
 from __future__ import annotations
 
 import os
 import platform
-import shutil
+import re
 import subprocess
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
-import nbformat
 from docutils import nodes
 from drift import code_digest
-from execution import executed_notebook, page_keys
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.util import logging
@@ -25,7 +23,13 @@ from sphinx.util.docutils import SphinxDirective
 
 LOGGER = logging.getLogger(__name__)
 ROOT = Path(__file__).resolve().parents[2]
-MATHJAX_PARTS = ("tex-chtml-full.js", "output/chtml/fonts")
+# The icons come from a font; what a search needs is on its own page.
+UNNEEDED = re.compile(
+    r"<(?:script|link)[^>]*/scripts/fontawesome\.js[^>]*>(?:</script>)?\s*"
+    r'|<script type="text/x-thebe-config">.*?</script>\s*(?:<script>\s*kernelName[^<]*</script>\s*)?',
+    re.S,
+)
+SEARCH = re.compile(r'<script[^>]*src="[^"]*(?:searchtools|language_data|searchindex)\.js[^>]*></script>\s*')
 SHOWN_VERSIONS = (
     "jupyter-book",
     "sphinx",
@@ -40,7 +44,6 @@ SHOWN_VERSIONS = (
 
 
 def configure(app: Sphinx, config: Config) -> None:
-    config.mathjax_path = "mathjax/tex-chtml-full.js"
     repository = os.environ.get("BOOK_REPOSITORY", "")
     if repository:
         config.html_theme_options |= {
@@ -66,43 +69,12 @@ def keep_scripts_local(app: Sphinx, pagename: str, templatename: str, context: d
     context["body"] = context.get("body", "").replace("<table ", '<table tabindex="0" ')
 
 
-def offer_notebook(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
-    if doctree is not None and pagename in page_keys(app.env):
-        context["ipynb_source"] = f"{pagename}.ipynb"
-
-
-def offered_notebook(app: Sphinx, docname: str) -> nbformat.NotebookNode:
-    """The chapter as a notebook with its outputs, which says at its head what it needs."""
-    notebook = executed_notebook(app.env, docname)
-    for name in ("source_map", "jupytext"):
-        notebook.metadata.pop(name, None)
-    origin = nbformat.v4.new_markdown_cell(
-        f"*Chapter `{docname}.md` of Learning Dynamics, Executed, with the outputs of its last run. To run "
-        "it, open it inside the book's environment: in a copy of the book's repository `make lab` installs "
-        "the exact versions it was run with and opens JupyterLab.*"
-    )
-    notebook.cells.insert(0, origin)
-    return notebook
-
-
 def finish(app: Sphinx, exception: Exception | None) -> None:
     if exception is not None or app.builder.format != "html":
         return
-    static = Path(app.outdir) / "_static"
-    package = metadata.distribution("sphinx-mathjax-offline").locate_file(
-        "sphinx-mathjax-offline/static/mathjax"
-    )
-    for part in MATHJAX_PARTS:
-        source, target = Path(str(package)) / part, static / "mathjax" / part
-        if source.is_dir():
-            shutil.copytree(source, target, dirs_exist_ok=True)
-        else:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(source, target)
-    for docname in page_keys(app.env):
-        target = Path(app.outdir, "_sources", docname).with_suffix(".ipynb")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        nbformat.write(offered_notebook(app, docname), target)
+    for path in Path(app.outdir).rglob("*.html"):
+        page = UNNEEDED.sub("", path.read_text(encoding="utf-8"))
+        path.write_text(page if path.name == "search.html" else SEARCH.sub("", page), encoding="utf-8")
 
 
 class BuildInformation(SphinxDirective):
@@ -126,6 +98,21 @@ class BuildInformation(SphinxDirective):
         return [fields]
 
 
+class Repository(SphinxDirective):
+    """``{repository}``: where the book is kept, and of which commit this build is."""
+
+    def run(self) -> list[nodes.Node]:
+        self.env.note_reread()
+        place, text = os.environ.get("BOOK_REPOSITORY", ""), nodes.paragraph()
+        if place:
+            text += [nodes.Text("The book is kept at "), nodes.reference("", place, refuri=place)]
+            text += [nodes.Text(", where a report of an error is an issue; ")]
+        else:
+            text += nodes.Text("This build names no repository: the place where you found it has it; ")
+        text += [nodes.Text("it was built from the commit "), nodes.literal("", commit()), nodes.Text(".")]
+        return [text]
+
+
 def commit() -> str:
     """The commit the site was built from, and whether the tree differed from it."""
     git = ["git", "-C", str(ROOT)]
@@ -141,9 +128,9 @@ def commit() -> str:
 
 def setup(app: Sphinx) -> dict:
     app.add_directive("build-information", BuildInformation)
+    app.add_directive("repository", Repository)
     app.connect("config-inited", configure, priority=900)
     app.connect("doctree-read", refuse_figures_without_text)
-    app.connect("html-page-context", offer_notebook, priority=400)
     app.connect("html-page-context", keep_scripts_local, priority=900)
     app.connect("build-finished", finish)
     return {"version": "1", "parallel_read_safe": False}

@@ -1,4 +1,8 @@
-"""Lays out formulas: punctuation stays on the line of its formula, and displays stand between paragraphs."""
+"""Lays out formulas and numbers.
+
+Punctuation stays on the line of its formula, displays stand between paragraphs, and a number that a cell has
+computed is written with a power of ten where Python writes an exponent.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,8 @@ from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 PUNCTUATION = re.compile(r"[.,;:!?)\]’”]+|-[a-z]+")
+
+EXPONENT = re.compile(r"(-?)([\d.]+)e([+-])0*(\d+)")
 
 
 def join_punctuation(document: nodes.Element) -> None:
@@ -41,12 +47,24 @@ def lift_displays(document: nodes.Element) -> None:
         paragraph.replace_self(pieces)
 
 
+def write_powers(document: nodes.Element) -> None:
+    """Write the numbers pasted into the prose as 3 · 10⁻⁷ in the place of 3e-07."""
+    for number in document.findall(nodes.inline):
+        if "pasted-text" in number["classes"] and (found := EXPONENT.fullmatch(number.astext())):
+            sign, digits, below, power = found.groups()
+            factor = "" if digits == "1" else f"{digits}\u202f·\u202f"
+            number.children = []
+            number += nodes.Text("−" * bool(sign) + factor + "10")
+            number += nodes.superscript("", "−" * (below == "-") + power)
+
+
 class LayOutFormulas(SphinxPostTransform):
     default_priority = 700
 
     def run(self, **options) -> None:
         join_punctuation(self.document)
         lift_displays(self.document)
+        write_powers(self.document)
 
 
 def setup(app: Sphinx) -> dict:

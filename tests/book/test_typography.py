@@ -17,3 +17,13 @@ def test_a_formula_and_its_punctuation_are_one_piece():
     typography.join_punctuation(paragraph)
     assert [piece.astext() for piece in paragraph.findall(nodes.inline)] == ["u,"]
     assert paragraph.astext() == "u, and v too"
+
+
+def test_computed_numbers_are_written_with_powers_of_ten():
+    paragraph = nodes.paragraph()
+    for text in ("3e-07", "1e+12", "-2.5e-03", "0.15", "1e-9 s"):
+        paragraph += nodes.inline("", text, classes=["pasted-text"])
+    typography.write_powers(paragraph)
+    texts = [number.astext() for number in paragraph.findall(nodes.inline)]
+    assert texts == ["3\u202f·\u202f10−7", "1012", "−2.5\u202f·\u202f10−3", "0.15", "1e-9 s"]
+    assert len(list(paragraph.findall(nodes.superscript))) == 3

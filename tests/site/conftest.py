@@ -62,7 +62,7 @@ def browser():
 
 @pytest.fixture
 def open_page(browser):
-    """Open an address, by default on a desktop, and return the page when its formulas are set."""
+    """Open an address, by default on a desktop, and return the page when its fonts are there."""
     contexts = []
 
     def opened(url, width=1280, **options):
@@ -74,7 +74,7 @@ def open_page(browser):
         )
         page.on("pageerror", lambda error: page.errors.append(str(error)))
         page.goto(url, wait_until="load")
-        page.evaluate("window.MathJax?.startup?.promise")
+        page.evaluate("document.fonts.ready")
         return page
 
     yield opened

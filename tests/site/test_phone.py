@@ -20,9 +20,8 @@ BEYOND = """() => [...document.querySelectorAll("mjx-math")].flatMap((formula) =
     const { left, right } = box.getBoundingClientRect();
     const beyond = Math.max(left - ink.left, ink.right - right);
     const mustFit = formula.closest("span.math, .claim-card, .erratum, .scorecard") !== null;
-    const items = MathJax.startup.document.getMathItemsWithin(formula.closest(".math"));
-    const tex = items.map((item) => item.math).join();
-    if (beyond > 1) return [{ overflowX, mustFit, tex, beyond: Math.round(beyond) }];
+    const read = formula.nextElementSibling.textContent;
+    if (beyond > 1) return [{ overflowX, mustFit, read, beyond: Math.round(beyond) }];
     if (overflowX === "auto" || overflowX === "scroll") return [];
   }
   return [];

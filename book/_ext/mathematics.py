@@ -1,0 +1,137 @@
+"""Typesets the formulas of the site while it is built: a page arrives with them, and needs no script.
+
+MathJax, from the package that also has its fonts, runs in the V8 engine of the package mini-racer.  What
+Sphinx writes as TeX becomes HTML for the eye and MathML for screen readers.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import html
+import json
+import re
+import shutil
+from importlib import metadata
+from pathlib import Path
+
+from py_mini_racer import JSEvalException, MiniRacer
+from sphinx.application import Sphinx
+from sphinx.util import logging
+
+LOGGER = logging.getLogger(__name__)
+PARTS = (
+    "startup.js",
+    "core.js",
+    "adaptors/liteDOM.js",
+    "input/tex-full.js",
+    "output/chtml.js",
+    "output/chtml/fonts/tex.js",
+)
+FONTS = "output/chtml/fonts/woff-v2"
+PACKAGES = ("base", "ams", "newcommand", "configmacros", "boldsymbol", "textmacros")
+# MathJax is told not to look for a page to typeset.
+BEFORE = "globalThis.MathJax = {loader: {load: []}, startup: {typeset: false, ready() {}}};"
+AFTER = """
+const {adaptors, core, handlers, input, mathjax, output} = MathJax._;
+const adaptor = adaptors.liteAdaptor.liteAdaptor();
+handlers.html_ts.RegisterHTMLHandler(adaptor);
+const tex = new input.tex_ts.TeX({
+  packages: PACKAGES,
+  macros: MACROS,
+  formatError(jax, error) { throw new Error(error.message); },
+});
+const font = new output.chtml.fonts.tex_ts.TeXFont({fontURL: "mathematics"});
+const chtml = new output.chtml_ts.CHTML({font, adaptiveCSS: false});
+const page = mathjax.mathjax.document("", {InputJax: tex, OutputJax: chtml});
+const mathml = new core.MmlTree.SerializedMmlVisitor.SerializedMmlVisitor();
+function typeset(text, display) {
+  const seen = adaptor.outerHTML(page.convert(text, {display, em: 16, ex: 8, containerWidth: 1280}));
+  const read = mathml.visitTree(page.convert(text, {display, end: core.MathItem.STATE.CONVERT}), page);
+  return [seen, read];
+}
+"""
+FORMULA = re.compile(
+    r'(<(span|div) class="math notranslate nohighlight"[^>]*>)\s*'
+    r'(<span class="eqno">.*?</span>)?(.*?)(</\2>)',
+    re.S,
+)
+CHARACTER = re.compile(r"mjx-c[0-9A-F]+")
+
+
+@functools.cache
+def engine(macros: str) -> MiniRacer:
+    """MathJax, ready to typeset with the macros of the book, an object of JSON."""
+    folder = mathjax()
+    script = MiniRacer()
+    script.eval(BEFORE)
+    for part in PARTS:
+        script.eval((folder / part).read_text(encoding="utf-8") + ";0")
+    script.eval(AFTER.replace("PACKAGES", json.dumps(PACKAGES)).replace("MACROS", macros) + ";0")
+    return script
+
+
+atexit.register(engine.cache_clear)  # V8's thread would keep the process from ending
+
+
+def mathjax() -> Path:
+    package = metadata.distribution("sphinx-mathjax-offline")
+    return Path(str(package.locate_file("sphinx-mathjax-offline/static/mathjax")))
+
+
+@functools.cache
+def typeset(tex: str, display: bool, macros: str = "{}") -> str:
+    """Return a formula as HTML: what is seen, which screen readers skip, and MathML, which they read.
+
+    Raises ``ValueError`` with the reason for what is no TeX.
+    """
+    call = f"JSON.stringify(typeset({json.dumps(tex)}, {json.dumps(display)}))"
+    try:
+        seen, read = json.loads(engine(macros).eval(call))
+    except JSEvalException as error:
+        reason = str(error).partition("Error: ")[2].partition("\n")[0]
+        raise ValueError(f"{tex!r} is no formula: {reason}") from None
+    seen = seen.replace("<mjx-math ", '<mjx-math aria-hidden="true" ', 1)
+    read = re.sub(r">\s+<", "><", read)
+    inside = f'<mjx-assistive-mml display="{"block" if display else "inline"}">{read}</mjx-assistive-mml>'
+    return seen.removesuffix("</mjx-container>") + inside + "</mjx-container>"
+
+
+def typeset_page(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
+    """Put formulas in the place of their TeX, and drop the script that would have done it in the browser."""
+    macros = json.dumps(app.config.mathjax3_config["tex"]["macros"])
+
+    def typeset_one(found: re.Match) -> str:
+        opening, tag, number, text, closing = found.groups()
+        tex = html.unescape(text).strip().removeprefix(r"\(").removesuffix(r"\)")
+        tex = tex.removeprefix(r"\[").removesuffix(r"\]")
+        try:
+            return opening + (number or "") + typeset(tex, tag == "div", macros) + closing
+        except ValueError as error:
+            LOGGER.warning(str(error), location=pagename)
+            return found[0]
+
+    context["body"] = FORMULA.sub(typeset_one, context.get("body", ""))
+    context["script_files"] = [one for one in context["script_files"] if "mathjax" not in str(one).lower()]
+
+
+def write_sheet(app: Sphinx, exception: Exception | None) -> None:
+    """Write the fonts, and the rules of MathJax without those for characters that no page has."""
+    if exception is not None or app.builder.format != "html":
+        return
+    macros = json.dumps(app.config.mathjax3_config["tex"]["macros"])
+    sheet = engine(macros).eval("adaptor.textContent(chtml.styleSheet(page))")
+    used = set()
+    for path in Path(app.outdir).rglob("*.html"):
+        used |= set(CHARACTER.findall(path.read_text(encoding="utf-8")))
+    kept = [rule for rule in sheet.split("\n\n") if set(CHARACTER.findall(rule)) <= used]
+    static = Path(app.outdir, "_static")
+    (static / "mathematics.css").write_text(re.sub(r"\n +", " ", "\n".join(kept)), encoding="utf-8")
+    shutil.copytree(mathjax() / FONTS, static / "mathematics", dirs_exist_ok=True)
+
+
+def setup(app: Sphinx) -> dict:
+    app.add_css_file("mathematics.css")
+    app.connect("html-page-context", typeset_page, priority=950)
+    app.connect("build-finished", write_sheet)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": False}
