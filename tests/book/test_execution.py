@@ -19,6 +19,7 @@ WITH_TORCH = {
     "early_alignment/real_digits.md",
     "early_alignment/one_layer.md",
     "gradient_starvation/more.md",
+    "gradient_starvation/two_moons.md",
     "gradient_starvation/who_starves_whom.md",
     "comparison.md",
     "experiments.md",
