@@ -22,6 +22,7 @@ WITH_TORCH = {
     "gradient_starvation/common_practices.md",
     "gradient_starvation/coloured_digits.md",
     "gradient_starvation/more.md",
+    "gradient_starvation/two_moons.md",
     "gradient_starvation/who_starves_whom.md",
     "gradient_starvation/tangent_features.md",
     "gradient_starvation/rare_groups.md",
