@@ -12,7 +12,6 @@ import pytest
 SECONDS = 30.0  # half more than the 20 s that a chapter should take
 # Pages that are still longer, with bounds of their own.
 LONGER = {
-    "gradient_starvation/more": 100.0,
     "comparison": 100.0,
 }
 

@@ -21,7 +21,6 @@ WITH_TORCH = {
     "gradient_starvation/forgetting.md",
     "gradient_starvation/common_practices.md",
     "gradient_starvation/coloured_digits.md",
-    "gradient_starvation/more.md",
     "gradient_starvation/two_moons.md",
     "gradient_starvation/who_starves_whom.md",
     "gradient_starvation/tangent_features.md",
