@@ -129,6 +129,7 @@ def commit() -> str:
 def setup(app: Sphinx) -> dict:
     app.add_directive("build-information", BuildInformation)
     app.add_directive("repository", Repository)
+    app.add_js_file("switch.classic.js", defer="defer")
     app.connect("config-inited", configure, priority=900)
     app.connect("doctree-read", refuse_figures_without_text)
     app.connect("html-page-context", keep_scripts_local, priority=900)

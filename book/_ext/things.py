@@ -1,0 +1,94 @@
+"""An index of the things in the book: claims, errata, theorems, figures, sections and names of the library.
+
+It is one classic script, which the search box loads when it is first used, so it works from the disk as well.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from claim_cards import erratum_of, ledger_pages, verdict_of, verdicts
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+
+from lib.claims.ledger import Paper, read_ledger
+
+MARKS = re.compile(r"\\(?:operatorname|mathrm|mathbb|mathcal|text|[lr]Vert|[a-z]?frac)|[\\{}$^_]|\s+")
+Thing = tuple[str, str, str, str, str]
+"""What it is, its name, its text, its address from the root of the site, and its verdict if it has one."""
+
+
+def plain(text: str) -> str:
+    """Return a text without the marks of TeX and MyST, short enough for a line of the index."""
+    return " ".join(MARKS.sub(" ", text.replace("`", "")).split())[:160]
+
+
+def claims(env: BuildEnvironment, papers: tuple[Paper, ...]) -> Iterator[Thing]:
+    for paper in papers:
+        for claim in paper.claims:
+            entry, anchor = verdicts(env).get(claim.id), f"scorecard-{claim.id}"
+            page, anchor = (entry["docname"], f"claim-{claim.id}") if entry else ("book/scorecard", anchor)
+            text = f"{claim.place}: {plain(claim.corrected or claim.statement)}"
+            yield "claim", claim.id, text, f"{page}.html#{anchor}", verdict_of(env, claim)
+
+
+def errata(env: BuildEnvironment, papers: tuple[Paper, ...]) -> Iterator[Thing]:
+    for paper in papers:
+        listed = [(erratum.id, erratum.place, erratum.wrong) for erratum in paper.errata]
+        listed += [(c.id, c.place, c.wrong) for c in paper.claims if c.wrong and erratum_of(c.id) == c.id]
+        for name, place, wrong in listed:
+            if page := ledger_pages(env).get(f"erratum-{name}"):
+                text = f"{paper.key}, {place}: {plain(wrong)}"
+                yield "erratum", name, text, f"{page}.html#erratum-{name}", ""
+
+
+def sections(env: BuildEnvironment) -> Iterator[Thing]:
+    for page, contents in env.tocs.items():
+        chapter = env.titles[page].astext()
+        for link in contents.findall(nodes.reference):
+            kind = "section" if link["anchorname"] else "page"
+            name = link.astext() if kind == "section" else chapter
+            yield kind, name, chapter if kind == "section" else "", f"{page}.html{link['anchorname']}", ""
+
+
+def boxes_and_figures(env: BuildEnvironment) -> Iterator[Thing]:
+    for page in env.found_docs:
+        tree, chapter = env.get_doctree(page), env.titles[page].astext()
+        for figure in tree.findall(nodes.figure):
+            if figure["ids"] and (caption := next(figure.findall(nodes.caption), None)):
+                yield "figure", plain(caption.astext()), chapter, f"{page}.html#{figure['ids'][0]}", ""
+        for label, box in getattr(env, "proof_list", {}).items():
+            if box["docname"] == page:
+                title = next(box["node"].findall(nodes.title), nodes.title("", label)).astext()
+                yield box["realtyp"], plain(title), chapter, f"{page}.html#{label}", ""
+
+
+def symbols(env: BuildEnvironment) -> Iterator[Thing]:
+    for name, obj in env.domaindata["py"]["objects"].items():
+        if not obj.aliased:
+            yield "lib", name, "", f"{obj.docname}.html#{obj.node_id}", ""
+
+
+def write_index(app: Sphinx, exception: Exception | None) -> None:
+    if exception is not None or app.builder.format != "html":
+        return
+    env, papers = app.env, read_ledger()
+    things = [
+        *claims(env, papers),
+        *errata(env, papers),
+        *boxes_and_figures(env),
+        *sections(env),
+        *symbols(env),
+    ]
+    script = f"window.thingsOfTheBook = {json.dumps(things, ensure_ascii=False)};\n"
+    Path(app.outdir, "_static", "things.js").write_text(script, encoding="utf-8")
+
+
+def setup(app: Sphinx) -> dict:
+    app.add_js_file("find.classic.js", defer="defer")
+    app.connect("build-finished", write_index)
+    return {"version": "1", "parallel_read_safe": True}
