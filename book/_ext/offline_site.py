@@ -29,6 +29,7 @@ UNNEEDED = re.compile(
     r'|<script type="text/x-thebe-config">.*?</script>\s*(?:<script>\s*kernelName[^<]*</script>\s*)?',
     re.S,
 )
+UNNAMED = re.compile(r'(<summary)(>\s*<span class="toctree-toggle")')
 SEARCH = re.compile(r'<script[^>]*src="[^"]*(?:searchtools|language_data|searchindex)\.js[^>]*></script>\s*')
 SHOWN_VERSIONS = (
     "jupyter-book",
@@ -74,6 +75,7 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
         return
     for path in Path(app.outdir).rglob("*.html"):
         page = UNNEEDED.sub("", path.read_text(encoding="utf-8"))
+        page = UNNAMED.sub(r'\1 aria-label="Chapters below"\2', page)
         path.write_text(page if path.name == "search.html" else SEARCH.sub("", page), encoding="utf-8")
 
 
@@ -129,7 +131,8 @@ def commit() -> str:
 def setup(app: Sphinx) -> dict:
     app.add_directive("build-information", BuildInformation)
     app.add_directive("repository", Repository)
-    app.add_js_file("switch.classic.js", defer="defer")
+    for script in ("switch", "scroll"):
+        app.add_js_file(f"{script}.classic.js", defer="defer")
     app.connect("config-inited", configure, priority=900)
     app.connect("doctree-read", refuse_figures_without_text)
     app.connect("html-page-context", keep_scripts_local, priority=900)

@@ -1,0 +1,31 @@
+"""What axe finds serious, on a phone and on a desktop, in the light and in the dark."""
+
+import functools
+from importlib import resources
+
+import pytest
+
+PAGES = ["index", "run_it", "how_it_works", "errata", "comparison", "notation"]
+CHAPTERS = [
+    "sigmoidal_curves/closed_form",
+    "saddle_to_saddle/two_plateaus",
+    "early_alignment/stragglers",
+    "neuron_clustering/which_line",
+    "gradient_starvation/two_moons",
+]
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+
+
+@functools.cache
+def axe():
+    return resources.files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", [*PAGES, *CHAPTERS])
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
+def test_nothing_is_a_serious_obstacle(open_page, address, name, width, scheme):
+    page = open_page(f"{address}/book/{name}.html", width=width, color_scheme=scheme)
+    page.evaluate(axe())
+    found = page.evaluate("rules => axe.run({runOnly: rules})", RULES)["violations"]
+    serious = [one for one in found if one["impact"] in ("serious", "critical")]
+    assert [(one["id"], one["nodes"][0]["html"][:200]) for one in serious] == []
