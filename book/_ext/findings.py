@@ -1,6 +1,11 @@
-"""Findings: a figure of a chapter, one sentence that says what was found, and the way to the chapter."""
+"""Findings: a figure of a chapter, one sentence that says what was found, and the way to the chapter.
+
+And figures that move, on other pages than their own.
+"""
 
 from __future__ import annotations
+
+import re
 
 from claim_cards import dependent_pages
 from docutils import nodes
@@ -12,6 +17,21 @@ from sphinx.util.docutils import SphinxDirective
 
 class pending_picture(nodes.General, nodes.Element):
     """Placeholder for the figure of another page, linked to that page."""
+
+
+class pending_moving(nodes.General, nodes.Element):
+    """Placeholder for a live figure of another page, with its picture and its caption."""
+
+
+class Moving(SphinxDirective):
+    """``{moving} page figure``: the live figure of that name, as it stands on its own page."""
+
+    required_arguments = 2
+
+    def run(self) -> list[nodes.Node]:
+        dependent_pages(self.env).add(self.env.docname)
+        page, figure = self.arguments
+        return [pending_moving(page=page, figure=figure)]
 
 
 class Finding(SphinxDirective):
@@ -36,20 +56,39 @@ class FillPictures(SphinxPostTransform):
         for pending in list(self.document.findall(pending_picture)):
             target = self.app.builder.get_relative_uri(self.env.docname, pending["page"])
             link = nodes.reference("", "", internal=True, refuri=f"{target}#{pending['figure']}")
-            link += picture_of(self.env.get_doctree(pending["page"]), pending["figure"]).deepcopy()
+            figure = figure_of(self.env.get_doctree(pending["page"]), pending["figure"])
+            link += next(figure.findall(nodes.image)).deepcopy()
             pending.replace_self(nodes.container("", link, classes=["finding-picture"]))
+        for pending in list(self.document.findall(pending_moving)):
+            page = self.env.get_doctree(pending["page"])
+            to_root = "../" * self.env.docname.count("/")
+            pending.replace_self(
+                [figure_of(page, pending["figure"]).deepcopy(), frame_of(page, pending["figure"], to_root)]
+            )
 
 
-def picture_of(page: nodes.document, name: str) -> nodes.image:
-    """Return the image of the figure of that name; raise ``ExtensionError`` if the page has none."""
+def figure_of(page: nodes.document, name: str) -> nodes.figure:
+    """Return the figure of that name; raise ``ExtensionError`` if the page has none."""
     for figure in page.findall(nodes.figure):
         if name in figure["ids"] or name in figure["names"]:
-            return next(figure.findall(nodes.image))
+            return figure
     raise ExtensionError(f"there is no figure {name!r}")
 
 
+def frame_of(page: nodes.document, figure: str, to_root: str) -> nodes.container:
+    """Return the frame that a live figure is drawn in, for a page with that way to the site's root."""
+    name = figure.removeprefix("fig-live-").replace("-", "_")
+    for raw in page.findall(nodes.raw):
+        if f'data-live="{name}"' in raw.astext():
+            text = re.sub(r'src="[./]*_static/', f'src="{to_root}_static/', raw.astext())
+            return nodes.container("", nodes.raw("", text, format="html"), classes=["output"])
+    raise ExtensionError(f"there is no frame for {figure!r}")
+
+
 def setup(app: Sphinx) -> dict:
-    app.add_node(pending_picture)
+    for node in (pending_picture, pending_moving):
+        app.add_node(node)
     app.add_directive("finding", Finding)
+    app.add_directive("moving", Moving)
     app.add_post_transform(FillPictures)
     return {"version": "1", "parallel_read_safe": True}

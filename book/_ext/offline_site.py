@@ -131,7 +131,7 @@ def commit() -> str:
 def setup(app: Sphinx) -> dict:
     app.add_directive("build-information", BuildInformation)
     app.add_directive("repository", Repository)
-    for script in ("switch", "scroll"):
+    for script in ("switch", "scroll", "preview"):
         app.add_js_file(f"{script}.classic.js", defer="defer")
     app.connect("config-inited", configure, priority=900)
     app.connect("doctree-read", refuse_figures_without_text)

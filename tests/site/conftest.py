@@ -60,6 +60,11 @@ def browser():
         browser.close()
 
 
+@pytest.fixture(scope="session")
+def disk(site):
+    return site.as_uri()
+
+
 @pytest.fixture
 def open_page(browser):
     """Open an address, by default on a desktop, and return the page when its fonts are there."""

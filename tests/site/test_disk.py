@@ -5,11 +5,6 @@ import pytest
 LIVE = ["neuron_orbits", "two_logistics"]
 
 
-@pytest.fixture
-def disk(site):
-    return site.as_uri()
-
-
 def test_no_page_asks_for_a_module(soups):
     assert {str(path) for path, soup in soups.items() if soup.select("script[type=module]")} == set()
 
