@@ -19,7 +19,7 @@ BEYOND = """() => [...document.querySelectorAll("mjx-math")].flatMap((formula) =
     if (overflowX === "visible") continue;
     const { left, right } = box.getBoundingClientRect();
     const beyond = Math.max(left - ink.left, ink.right - right);
-    const mustFit = formula.closest("span.math, .claim-card, .erratum, .scorecard") !== null;
+    const mustFit = formula.closest("span.math, .claim-card, .erratum, .scorecard, .verdict-line") !== null;
     const read = formula.nextElementSibling.textContent;
     if (beyond > 1) return [{ overflowX, mustFit, read, beyond: Math.round(beyond) }];
     if (overflowX === "auto" || overflowX === "scroll") return [];
