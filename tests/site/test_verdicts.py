@@ -81,4 +81,5 @@ def test_an_address_opens_from_the_disk_on_a_phone(open_page, site, name, scheme
     assert page.evaluate(beyond) <= 1
     assert page.evaluate("document.documentElement.dataset.theme") == scheme
     page.locator("ul a").first.click()
-    assert page.url.endswith(f"#verdict-{name}") and page.locator(f"[id='verdict-{name}']").is_visible()
+    page.locator(f"[id='verdict-{name}']").wait_for()
+    assert page.url.endswith(f"#verdict-{name}")
