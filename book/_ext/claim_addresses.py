@@ -134,7 +134,7 @@ def address_page(app: Sphinx, paper: Paper, claim: Claim, line: str, page: str) 
         canonical=f"{app.config.html_baseurl}c/{claim.id}.html"
         if app.config.html_baseurl
         else f"{claim.id}.html",
-        line=moved(line, page),
+        line=moved(line, page).replace("<details ", "<details open "),
         links="\n".join(links),
     )
 

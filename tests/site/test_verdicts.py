@@ -66,6 +66,7 @@ def test_an_address_says_what_a_preview_needs_and_leads_on(soups, site, shown):
         assert about["og:title"] == title and about["og:description"] == about["description"]
         assert 10 < len(about["description"]) <= 300
         assert len(soup.select(".verdict-line")) == len(soup.select("h1")) == 1
+        assert len(soup.select("details.as-printed[open]")) == bool(claim.corrected)
         anchors = {urldefrag(link["href"]).fragment for link in soup.select("ul a")}
         assert {f"verdict-{claim.id}", f"scorecard-{claim.id}"} <= anchors
         assert (f"claim-{claim.id}" in anchors) == (shown[claim.id] not in ("not yet", "not here"))
