@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable
-from pathlib import Path
 
 from docutils import nodes
 from docutils.statemachine import StringList
@@ -204,7 +203,7 @@ class pending_verdict(nodes.Inline, nodes.Element):
 
 
 class pending_pages(nodes.Inline, nodes.Element):
-    """Placeholder for links from a card to the claim on the scorecard and on the errata page."""
+    """Placeholder for links to the claim on the scorecard, on its paper's page and on the errata page."""
 
 
 class pending_chapter(nodes.Inline, nodes.Element):
@@ -274,10 +273,14 @@ class FillPlaceholders(SphinxPostTransform):
         return link
 
     def page_links(self, claim_id: str) -> list[nodes.Node]:
-        anchors = {"scorecard": f"scorecard-{claim_id}", "erratum": f"erratum-{erratum_of(claim_id)}"}
+        anchors = {
+            "scorecard": f"scorecard-{claim_id}",
+            "paper's page": f"verdict-{claim_id}",
+            "erratum": f"erratum-{erratum_of(claim_id)}",
+        }
         links = []
         for name, anchor in anchors.items():
-            if page := ledger_pages(self.env).get(anchor):
+            if (page := ledger_pages(self.env).get(anchor)) not in (None, self.env.docname):
                 uri = self.app.builder.get_relative_uri(self.env.docname, page)
                 links += [
                     nodes.Text(" "),
@@ -337,6 +340,11 @@ class LedgerDirective(SphinxDirective):
     def note_anchors(self, anchors: Iterable[str]) -> None:
         ledger_pages(self.env).update(dict.fromkeys(anchors, self.env.docname))
 
+    def permalink(self, claim: Claim, shown: nodes.Node) -> nodes.reference:
+        """A link to the address of a claim."""
+        uri = f"{'../' * self.env.docname.count('/')}c/{claim.id}.html"
+        return nodes.reference("", "", shown, internal=True, refuri=uri, classes=["claim-address"])
+
     def table(
         self, headings: list[str], rows: list[tuple[dict, list[nodes.Node]]], classes: list[str]
     ) -> nodes.table:
@@ -392,7 +400,7 @@ class Scorecard(LedgerDirective):
         return [nodes.container("", table, classes=["scorecard-frame"])]
 
     def cells(self, claim: Claim) -> list[nodes.Node]:
-        name = nodes.paragraph("", "", nodes.literal("", claim.id))
+        name = nodes.paragraph("", "", self.permalink(claim, nodes.literal("", claim.id)))
         place = self.parsed(f"{claim.place}; {claim.kind}{'; ours' if claim.ours else ''}")
         place["classes"].append("claim-place")
         verdict = nodes.paragraph("", "", pending_verdict(claim=claim.id))
@@ -474,13 +482,6 @@ def pages_to_rewrite(app: Sphinx, env: BuildEnvironment) -> list[str]:
     return sorted(dependent_pages(env))
 
 
-def write_records(app: Sphinx, exception: Exception | None) -> None:
-    """Write every verdict of the book, with full digits, to claims.json beside the pages."""
-    if exception is None and app.builder.format == "html":
-        records = [verdicts(app.env)[key]["record"] for key in sorted(verdicts(app.env))]
-        Path(app.outdir, "claims.json").write_text(json.dumps(records, indent=1), encoding="utf-8")
-
-
 def setup(app: Sphinx) -> dict:
     for node in (pending_verdict, pending_pages, pending_chapter, pending_text):
         app.add_node(node)
@@ -497,5 +498,4 @@ def setup(app: Sphinx) -> dict:
     app.connect("env-purge-doc", forget_page)
     app.connect("doctree-read", fold_checks)
     app.connect("env-updated", pages_to_rewrite)
-    app.connect("build-finished", write_records)
     return {"version": "1", "env_version": 2, "parallel_read_safe": False}

@@ -16,7 +16,7 @@ from lib.claims.verify import MIME
 ROOT = Path(__file__).parents[2]
 BOOK = ROOT / "book"
 SECTIONS = ["The result", "Why it is true", "Break it", "Further"]
-CHAPTERS = sorted(path for path in BOOK.glob("[a-z]*/*.md") if path.parent.name != "api")
+CHAPTERS = sorted(path for path in BOOK.glob("[a-z]*/*.md") if path.parent.name not in ("api", "papers"))
 EXECUTED = [*CHAPTERS, BOOK / "how_it_works.md"]
 CHECKS = ("verify", "verify_recorded")
 TABLE = "verify_all"

@@ -10,7 +10,7 @@ PAGES = sorted(
     for path in SITE.glob("book/**/*.html")
     if 'class="math ' in path.read_text(encoding="utf-8")
 )
-OPEN_CARDS = "document.querySelectorAll('details.claim-card').forEach(card => (card.open = true))"
+OPEN_CARDS = "document.querySelectorAll('.claim-card, .as-printed').forEach(card => (card.open = true))"
 # What of a formula's ink lies beyond the first ancestor that hides overflow, or lets it be scrolled to.
 BEYOND = """() => [...document.querySelectorAll("mjx-math")].flatMap((formula) => {
   const ink = formula.getBoundingClientRect();
@@ -19,7 +19,7 @@ BEYOND = """() => [...document.querySelectorAll("mjx-math")].flatMap((formula) =
     if (overflowX === "visible") continue;
     const { left, right } = box.getBoundingClientRect();
     const beyond = Math.max(left - ink.left, ink.right - right);
-    const mustFit = formula.closest("span.math, .claim-card, .erratum, .scorecard") !== null;
+    const mustFit = formula.closest("span.math, .claim-card, .erratum, .scorecard, .verdict-line") !== null;
     const read = formula.nextElementSibling.textContent;
     if (beyond > 1) return [{ overflowX, mustFit, read, beyond: Math.round(beyond) }];
     if (overflowX === "auto" || overflowX === "scroll") return [];

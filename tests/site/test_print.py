@@ -37,6 +37,7 @@ PAGES = [
     "scorecard",
     "comparison",
     "errata",
+    "papers/min2024",
 ]
 
 

@@ -16,7 +16,7 @@ from lib.training.losses import LOGISTIC
 
 SITE = Path(__file__).parents[2] / "_build" / "html"
 PAGES = sorted(str(path.relative_to(SITE)) for path in SITE.glob("book/**/*.html"))
-CHAPTERS = [page for page in PAGES if page.count("/") == 2 and "/api/" not in page]
+CHAPTERS = [page for page in PAGES if page.count("/") == 2 and page.split("/")[1] not in ("api", "papers")]
 WIDTHS = {"desktop": (1280, "light"), "phone": (390, "dark")}
 
 
