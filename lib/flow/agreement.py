@@ -43,8 +43,8 @@ def agreement_end(
     if (wrong := np.argwhere(sides * network.preactivations(x).T <= 0)).size:
         neuron, datum = wrong[0]
         raise ValueError(
-            f"network is in no agreement regime: neuron {neuron} classifies input {datum} otherwise than the mean "
-            "of its type does"
+            f"network is in no agreement regime: neuron {neuron} classifies input {datum} otherwise than the "
+            "mean of its type does"
         )
     pair = TwoLayer(roots[:, None] * means, roots * np.abs(network.a).max() * [1, -1], network.slope)
     run = gradient_flow(pair, x, labels, LOGISTIC, log_until=log_until, train="first", rtol=rtol)

@@ -56,12 +56,12 @@ def gradient_flow(
     (n,), any positive number.
 
     The run goes to the time ``until``, or to the time of natural logarithm ``log_until``, up to about 1e8,
-    for losses with an exponential tail, where ``rtol`` times it is at most 1.  It ends early when the total loss is at most ``loss_below``,
-    after ``max_steps`` steps, if events accumulate, if the forces balance at a saddle at a late time, or but
-    for some too faint to be followed, or if the integrator cannot reach its tolerance; ``reason`` and
-    ``stopped`` say which, and what was computed is returned.  ``rtol`` bounds the local error of a step, as a
-    root mean square over the coordinates, relative to the weights of each neuron; it is at least 1e-13, and
-    counts as 1e-9 in late or stiff phases if it is below.
+    for losses with an exponential tail, where ``rtol`` times it is at most 1.  It ends early when the total
+    loss is at most ``loss_below``, after ``max_steps`` steps, if events accumulate, if the forces balance at
+    a saddle at a late time, or but for some too faint to be followed, or if the integrator cannot reach its
+    tolerance; ``reason`` and ``stopped`` say which, and what was computed is returned.  ``rtol`` bounds the
+    local error of a step, as a root mean square over the coordinates, relative to the weights of each neuron;
+    it is at least 1e-13, and counts as 1e-9 in late or stiff phases if it is below.
 
     A neuron whose pre-activation is zero up to rounding (1e-12 of the unit vectors) is on the boundary of
     that datum.  It goes below where below it is pushed away, even if above it is as well; above if both
@@ -108,8 +108,8 @@ def gradient_flow(
         )
     if rtol * number("log_until", log_until) > 1 + 1e-9:
         raise ValueError(
-            f"log_until is {log_until:g} with rtol {rtol:g}, allowed: a product of at most 1, for margins grow "
-            "like the logarithm of time, and their errors, rtol times as large, pass for forces"
+            f"log_until is {log_until:g} with rtol {rtol:g}, allowed: a product of at most 1, for margins "
+            "grow like the logarithm of time, and their errors, rtol times as large, pass for forces"
         )
     return late_flow(run, log_until, loss_below, max_steps)
 

@@ -110,12 +110,12 @@ class Trajectory:
         rounding = 4 * np.finfo(float).eps * (1 + abs(last_log))
         with np.errstate(divide="ignore", over="ignore"):
             if times is not None:
-                high = last * (1 + rounding)
-                plain = np.minimum(np.atleast_1d(numbers("times", times, 0, high, "[]")), last)
+                plain = numbers("times", times, 0, last * (1 + rounding), "[]")
+                plain = np.minimum(np.atleast_1d(plain), last)
                 logs = np.minimum(np.log(plain), last_log)
             elif log_times is not None:
-                high = last_log + rounding
-                logs = np.minimum(np.atleast_1d(numbers("log_times", log_times, high=high, ends="[]")), last_log)
+                logs = numbers("log_times", log_times, high=last_log + rounding, ends="[]")
+                logs = np.minimum(np.atleast_1d(logs), last_log)
                 plain = np.exp(logs)
         piece = np.clip(np.searchsorted(self.log_times, logs, side="left") - 1, 0, len(self.pieces) - 1)
         parts = [np.empty((len(logs), *whole.shape[1:])) for whole in self.weights]
