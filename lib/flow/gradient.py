@@ -106,12 +106,13 @@ def gradient_flow(
         raise ValueError(
             f"log_until needs a loss with an exponential tail, not the {loss.name} loss; use until"
         )
-    if rtol * number("log_until", log_until) > 1 + 1e-9:
+    late = number("log_until", log_until)
+    if rtol * late > 1 + 1e-9:
         raise ValueError(
-            f"log_until is {log_until:g} with rtol {rtol:g}, allowed: a product of at most 1, for margins "
+            f"log_until is {late:g} with rtol {rtol:g}, allowed: a product of at most 1, for margins "
             "grow like the logarithm of time, and their errors, rtol times as large, pass for forces"
         )
-    return late_flow(run, log_until, loss_below, max_steps)
+    return late_flow(run, late, loss_below, max_steps)
 
 
 def _checked_start(start: Start | TwoLayer, slope: float | None, train: str) -> tuple[Weights, float]:
