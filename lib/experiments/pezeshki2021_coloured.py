@@ -21,7 +21,6 @@ from lib.training.descent import Run
 from lib.training.ensembles import train
 from lib.training.objectives import Objective
 
-Loss = Callable[[torch.Tensor], torch.Tensor]
 METHODS = (
     *("cross-entropy", "extrapolation", "invariant"),
     *("decoupled", "decoupled-as-printed", "decay-alone", "grey"),
@@ -81,7 +80,8 @@ class ColouredImages:
 
     def accuracy(self, logits: torch.Tensor) -> torch.Tensor:
         """Return the share of labels that logits (seeds, n) have right, shape (seeds,)."""
-        return torch.where(logits > 0, *self.chances).sum(dim=-1) / self.chances.sum(dim=(0, -1))
+        right = torch.where(logits > 0, self.chances[0], self.chances[1])
+        return right.sum(dim=-1) / self.chances.sum(dim=(0, -1))
 
 
 def paint(images: torch.Tensor, colours: torch.Tensor | float) -> torch.Tensor:
@@ -162,39 +162,28 @@ def _objectives(method: str, strength: float, world: ColouredImages) -> tuple[Ob
     share = member / member.sum((0, -1), keepdim=True)
     of_all = world.chances.sum(0) / world.chances.sum((0, -1))[:, None]
 
-    def risks(f: torch.Tensor) -> torch.Tensor:
-        """Cross-entropy in each environment, (seeds, 2)."""
-        return (share * softplus(torch.stack([-f, f])[:, :, None])).sum((0, -1))
+    def risks(f: torch.Tensor, each: Callable[[torch.Tensor], torch.Tensor] = softplus) -> torch.Tensor:
+        """Cross-entropy, or the mean of another function of -y f, in each environment, (seeds, 2)."""
+        return (share * each(torch.stack([-f, f])[:, :, None])).sum((0, -1))
 
-    def slopes(f: torch.Tensor) -> torch.Tensor:
-        """Its slopes in a factor of the logits, (seeds, 2)."""
-        below = torch.stack([-f, f])[:, :, None]
-        return (share * below * torch.sigmoid(below)).sum((0, -1))
-
-    def penalised(f: torch.Tensor, weight: float = 1.0) -> torch.Tensor:
+    def penalised(f: torch.Tensor, _: torch.Tensor, weight: float = 1.0) -> torch.Tensor:
         """Cross-entropy, times a weight, and the penalty of decoupling."""
         return weight * risks(f).mean(-1) + strength * (of_all * f.square()).sum(-1)
 
-    def rex(f: torch.Tensor, weight: float = 1.0) -> torch.Tensor:
-        """Risk extrapolation (V-REx): the sum of the two risks, and their squared difference."""
-        return risks(f).sum(-1) + weight * risks(f).diff().squeeze(-1).square()
+    def rex(f: torch.Tensor, _: torch.Tensor, weight: float = 1.0) -> torch.Tensor:
+        """Risk extrapolation (V-REx): the sum of the risks over the weight, and their squared difference."""
+        return risks(f).sum(-1) / weight + risks(f).diff().squeeze(-1).square()
 
-    def irm(f: torch.Tensor, weight: float = 1.0) -> torch.Tensor:
-        """Invariant risk minimisation, version 1: a penalty on the slopes."""
-        return (risks(f) + weight * slopes(f).square()).mean(-1)
+    def irm(f: torch.Tensor, _: torch.Tensor, weight: float = 1.0) -> torch.Tensor:
+        """Invariant risk minimisation, version 1: the risks, over the weight, and their squared slopes."""
+        slopes = risks(f, lambda below: below * torch.sigmoid(below))  # in a factor of the logits
+        return (risks(f) / weight + slopes.square()).mean(-1)
 
-    pairs: dict[str, tuple[Loss, Loss]] = {
-        "cross-entropy": (penalised, penalised),
-        "grey": (penalised, penalised),
-        # Published with everything over the strength at the end.
-        "extrapolation": (rex, lambda f: rex(f, strength) / strength),
-        "invariant": (irm, lambda f: irm(f, strength) / strength),
-        "decoupled-as-printed": (penalised, penalised),
-        "decoupled": (penalised, partial(penalised, weight=strength)),
-        "decay-alone": (penalised, partial(penalised, weight=0.0)),
-    }
-    before, after = pairs[method]
-    return lambda f, labels: before(f), lambda f, labels: after(f)
+    objectives: dict[str, Callable[..., torch.Tensor]] = {"extrapolation": rex, "invariant": irm}
+    objective = objectives.get(method, penalised)
+    # Published with the risks over the strength at the end, and for decoupling times the strength.
+    weights = dict.fromkeys(("extrapolation", "invariant", "decoupled"), strength) | {"decay-alone": 0.0}
+    return objective, partial(objective, weight=weights.get(method, 1.0))
 
 
 @torch.no_grad()
@@ -280,8 +269,13 @@ def run_coloured_digits(config: ColouredDigits, seeds: Sequence[int], device: st
 def _fingerprint_of(config: ColouredDigits) -> ColouredDigits:
     return replace(
         config,
-        **{"images": "stand-in", "training": 200, "tests": 100, "points": 4},
-        **{"widths": (20,) * 7, "steps": (20,) * 7, "rates": (5e-3,) * 7},
+        images="stand-in",
+        training=200,
+        tests=100,
+        widths=(20,) * 7,
+        steps=(20,) * 7,
+        rates=(5e-3,) * 7,
+        points=4,
         annealing=tuple(min(steps, 8) for steps in config.annealing),
     )
 
