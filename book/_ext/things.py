@@ -61,10 +61,9 @@ def boxes_and_figures(env: BuildEnvironment) -> Iterator[Thing]:
         for figure in tree.findall(nodes.figure):
             if figure["ids"] and (caption := next(figure.findall(nodes.caption), None)):
                 yield "figure", plain(caption.astext()), chapter, f"{page}.html#{figure['ids'][0]}", ""
-        for label, box in getattr(env, "proof_list", {}).items():
-            if box["docname"] == page:
-                title = next(box["node"].findall(nodes.title), nodes.title("", label)).astext()
-                yield box["realtyp"], plain(title), chapter, f"{page}.html#{label}", ""
+        for box in tree.findall(lambda node: isinstance(node, nodes.Element) and "realtype" in node):
+            title = plain(box["title"]).strip("()") or box["label"]
+            yield box["realtype"], title, chapter, f"{page}.html#{box['ids'][0]}", ""
 
 
 def symbols(env: BuildEnvironment) -> Iterator[Thing]:
