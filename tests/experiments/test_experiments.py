@@ -57,7 +57,7 @@ class TestHighDimension:
             start = torch.nn.Linear(150, 200, bias=False)
             torch.nn.init.normal_(start.weight.data, std=1e-20 / np.sqrt(200 * 150))
             signs = 2 * torch.bernoulli(0.5 * torch.ones_like(torch.nn.Linear(200, 1, bias=False).weight)) - 1
-        drawn = boursier2022._draw(config, 4)
+        drawn = boursier2022.draw(config, 4)
         assert np.array_equal(drawn[0], x.double().numpy())
         # Sums of 150 and 6 products in float32, in an order of its own.
         np.testing.assert_allclose(drawn[1], y.double().numpy(), atol=156 * 2**-24)
