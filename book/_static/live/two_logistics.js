@@ -38,7 +38,7 @@ export function show(frame) {
     outcome.textContent = `First fit at ${early.toFixed(1)}, second at ${late.toFixed(1)}: the plateau lasts ${(late - early).toFixed(1)}.`;
   }
 
-  const show10 = (v) => `10^−${v}`;
+  const show10 = (v) => `10⁻${[...String(v)].map((digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]).join("")}`;
   slider(controls, { label: "scale λ", from: 2, to: 200, step: 1, value: 8, show: show10 }, draw);
   draw(8);
 }
