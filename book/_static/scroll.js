@@ -1,10 +1,17 @@
-// A display that is wider than the screen scrolls: then, and only then, the keyboard can reach it.
-const displays = [...document.querySelectorAll(".bd-article div.math > mjx-container")];
+// What is wider than the screen scrolls: then, and only then, the keyboard can reach it.
+const WIDE = "div.math, div.math > mjx-container, span.math, figure, div.highlight, pre, .output";
+const boxes = [...document.querySelectorAll(`.bd-article :is(${WIDE})`)];
+
+function scrolls(box) {
+  return box.scrollWidth > box.clientWidth && /auto|scroll/.test(getComputedStyle(box).overflowX);
+}
+
+let reached = [];
 
 function reach() {
-  const wide = displays.filter((display) => display.scrollWidth > display.clientWidth + 1);
-  for (const display of displays) display.removeAttribute("tabindex");
-  for (const display of wide) display.tabIndex = 0;
+  for (const box of reached) box.removeAttribute("tabindex");
+  reached = boxes.filter((box) => !box.hasAttribute("tabindex") && scrolls(box));
+  for (const box of reached) box.tabIndex = 0;
 }
 
 document.fonts.ready.then(reach);

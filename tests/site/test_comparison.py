@@ -25,7 +25,7 @@ def test_every_number_has_the_verdicts_of_its_claims(site, rows):
         badges = row.select(".verdict-badge")
         shown.append(tuple(badge["title"] for badge in badges))
         for badge in badges:
-            assert badge.get_text() == decided.get(badge["title"], "not yet")
+            assert badge.get_text() == decided.get(badge["title"], "not here")
             assert (badge.parent.name == "a") == (badge["title"] in decided)
     assert sorted(shown) == sorted(value.claims for value in VALUES)
 

@@ -2,12 +2,10 @@
 
 import pytest
 
-PAGE = "book/gradient_starvation/who_starves_whom.html"
-
 
 @pytest.mark.parametrize("kind", ["equation-eq", "thm", "fig"])
 def test_what_a_link_points_to_shows_itself_and_goes(open_page, disk, kind):
-    page = open_page(f"{disk}/{PAGE}")
+    page = open_page(f"{disk}/book/gradient_starvation/tangent_features.html")
     link = page.locator(f".bd-article a.internal[href^='#{kind}']").last
     link.scroll_into_view_if_needed()
     link.hover()

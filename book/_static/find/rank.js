@@ -12,6 +12,8 @@ const SAME = [
   ["theorem", "thm"],
   ["lemma", "lem"],
 ];
+// Words that ask, and say nothing of what is asked for.
+const IDLE = new Set(["how", "to", "do", "i", "a", "an", "the", "of", "what", "is", "are", "in", "on"]);
 const KINDS = ["page", "claim", "erratum", "theorem", "lemma", "proposition", "corollary", "figure", "section", "lib"];
 
 function words(text) {
@@ -43,7 +45,8 @@ function score(asked, [kind, name, text]) {
 }
 
 export function ranked(things, query) {
-  const asked = words(query);
+  const typed = words(query);
+  const asked = typed.some((word) => !IDLE.has(word)) ? typed.filter((word) => !IDLE.has(word)) : typed;
   if (!asked.length) return [];
   return things
     .map((thing) => [score(asked, thing), thing])
