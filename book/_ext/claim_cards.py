@@ -332,6 +332,13 @@ class LedgerDirective(SphinxDirective):
             self.env.note_dependency(str(path))
         return read_ledger()
 
+    def named_paper(self) -> Paper:
+        """The paper whose key is the directive's argument."""
+        papers = {paper.key: paper for paper in self.prepare()}
+        if self.arguments[0] not in papers:
+            raise self.error(f"no ledger for {self.arguments[0]!r}; there are {', '.join(papers)}")
+        return papers[self.arguments[0]]
+
     def parsed(self, text: str) -> nodes.paragraph:
         container = nodes.container()
         self.state.nested_parse(StringList(text.splitlines(), source=self.env.docname), 0, container)
@@ -420,10 +427,7 @@ class Errata(LedgerDirective):
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        papers = {paper.key: paper for paper in self.prepare()}
-        if self.arguments[0] not in papers:
-            raise self.error(f"no ledger for {self.arguments[0]!r}; there are {', '.join(papers)}")
-        paper = papers[self.arguments[0]]
+        paper = self.named_paper()
         listed = {claim for erratum in paper.errata for claim in erratum.claims}
         entries = [self.entry(e.id, e.place, e.printed, e.wrong, e.repair, e.claims) for e in paper.errata]
         entries += [

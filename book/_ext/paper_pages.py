@@ -253,10 +253,7 @@ class Verdicts(LedgerDirective):
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        papers = {paper.key: paper for paper in self.prepare()}
-        if self.arguments[0] not in papers:
-            raise self.error(f"no ledger for {self.arguments[0]!r}; there are {', '.join(papers)}")
-        paper = papers[self.arguments[0]]
+        paper = self.named_paper()
         self.note_anchors(f"verdict-{claim.id}" for claim in paper.claims)
         ours = tuple(claim for claim in paper.claims if claim.ours)
         groups = groups_of(claim for claim in paper.claims if not claim.ours)

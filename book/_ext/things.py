@@ -6,10 +6,11 @@ It is one classic script, which the search box loads when it is first used, so i
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import shorten
 
+from claim_addresses import plain
 from claim_cards import erratum_of, ledger_pages, verdict_of, verdicts
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -17,14 +18,13 @@ from sphinx.environment import BuildEnvironment
 
 from lib.claims.ledger import Paper, read_ledger
 
-MARKS = re.compile(r"\\(?:operatorname|mathrm|mathbb|mathcal|text|[lr]Vert|[a-z]?frac)|[\\{}$^_]|\s+")
 Thing = tuple[str, str, str, str, str]
 """What it is, its name, its text, its address from the root of the site, and its verdict if it has one."""
 
 
-def plain(text: str) -> str:
-    """Return a text without the marks of TeX and MyST, short enough for a line of the index."""
-    return " ".join(MARKS.sub(" ", text.replace("`", "")).split())[:160]
+def line(text: str) -> str:
+    """Return a text with TeX as characters, short enough for a line of the index."""
+    return shorten(plain(text.replace("`", "")), 160, placeholder=" …")
 
 
 def claims(env: BuildEnvironment, papers: tuple[Paper, ...]) -> Iterator[Thing]:
@@ -32,7 +32,7 @@ def claims(env: BuildEnvironment, papers: tuple[Paper, ...]) -> Iterator[Thing]:
         for claim in paper.claims:
             entry, anchor = verdicts(env).get(claim.id), f"scorecard-{claim.id}"
             page, anchor = (entry["docname"], f"claim-{claim.id}") if entry else ("book/scorecard", anchor)
-            text = f"{claim.place}: {plain(claim.corrected or claim.statement)}"
+            text = f"{claim.place}: {line(claim.corrected or claim.statement)}"
             yield "claim", claim.id, text, f"{page}.html#{anchor}", verdict_of(env, claim)
 
 
@@ -42,7 +42,7 @@ def errata(env: BuildEnvironment, papers: tuple[Paper, ...]) -> Iterator[Thing]:
         listed += [(c.id, c.place, c.wrong) for c in paper.claims if c.wrong and erratum_of(c.id) == c.id]
         for name, place, wrong in listed:
             if page := ledger_pages(env).get(f"erratum-{name}"):
-                text = f"{paper.key}, {place}: {plain(wrong)}"
+                text = f"{paper.key}, {place}: {line(wrong)}"
                 yield "erratum", name, text, f"{page}.html#erratum-{name}", ""
 
 
@@ -60,9 +60,9 @@ def boxes_and_figures(env: BuildEnvironment) -> Iterator[Thing]:
         tree, chapter = env.get_doctree(page), env.titles[page].astext()
         for figure in tree.findall(nodes.figure):
             if figure["ids"] and (caption := next(figure.findall(nodes.caption), None)):
-                yield "figure", plain(caption.astext()), chapter, f"{page}.html#{figure['ids'][0]}", ""
+                yield "figure", line(caption.astext()), chapter, f"{page}.html#{figure['ids'][0]}", ""
         for box in tree.findall(lambda node: isinstance(node, nodes.Element) and "realtype" in node):
-            title = plain(box["title"]).strip("()") or box["label"]
+            title = line(box["title"]).strip("()") or box["label"]
             yield box["realtype"], title, chapter, f"{page}.html#{box['ids'][0]}", ""
 
 
