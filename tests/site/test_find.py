@@ -9,7 +9,7 @@ SEARCHES = {
     "spectral decoupling": "spectral_decoupling.html",
     "min2024-lem-13": "min2024-lem13",
     "alignment time": "alignment_time.html",
-    "Ei": " Ei ",
+    "Ei": "Ei(",
     "CelebA": "pezeshki2021-tab-2",
     "saddle": "saddle.html",
     "erratum": "errata.html",
