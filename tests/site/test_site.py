@@ -84,6 +84,22 @@ def anchors_of(soup):
     return {element[key] for key in ("id", "name") for element in soup.find_all(attrs={key: True})}
 
 
+def test_pages_are_numbered_and_sections_are_not(soups, site):
+    def numbers(heading):
+        return [
+            number.get_text().strip()
+            for soup in chapters
+            for number in soup.select(f"{heading} .section-number")
+        ]
+
+    chapters = [soups[site / name] for name in CHAPTERS]
+    found = [tuple(map(int, number.strip(".").split("."))) for number in numbers(".bd-article h1")]
+    below = {number[0]: sorted(n[1] for n in found if len(n) == 2 and n[0] == number[0]) for number in found}
+    assert sorted(number[0] for number in found if len(number) == 1) == list(range(1, len(below) + 1))
+    assert all(pages == list(range(1, len(pages) + 1)) for pages in below.values())
+    assert len(found) == len(set(found)) == len(CHAPTERS) and numbers(".bd-article h2") == []
+
+
 def test_figures_have_descriptions(soups, site):
     for name in PAGES:
         for image in soups[site / name].select(".bd-article img"):
