@@ -13,11 +13,13 @@ export function node(parent, name, attributes = {}, text = "") {
 export class Plane {
   // `x` and `y` are {from, to, label, ticks}; sizes are in the units of the SVG's view box.
   constructor(parent, { width = 340, height = 300, x, y, description }) {
-    this.svg = node(parent, "svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": description });
+    this.svg = node(parent, "svg", { viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": description });
     this.x = { ...x, low: MARGIN.left, high: width - MARGIN.right };
     this.y = { ...y, low: height - MARGIN.bottom, high: MARGIN.top };
+    this.ground = node(this.svg, "g", { class: "live-ground" });
     this.axes = node(this.svg, "g", { class: "live-axes" });
     this.drawing = node(this.svg, "g");
+    this.handles = node(this.svg, "g");
     this.drawAxes();
   }
 
@@ -60,47 +62,22 @@ export class Plane {
     return node(this.drawing, "path", { d, class: `live-line ${kind}` });
   }
 
-  dot([a, b], kind) {
-    return node(this.drawing, "circle", { cx: this.px(a), cy: this.py(b), r: 5, class: `live-dot ${kind}` });
+  dot([a, b], kind, radius = 5) {
+    return node(this.drawing, "circle", { cx: this.px(a), cy: this.py(b), r: radius, class: `live-dot ${kind}` });
+  }
+
+  // Small dots or short strokes, all of one kind: one element, however many they are.
+  dots(points, kind, radius = 2) {
+    const d = points.map(([a, b]) => `M${this.px(a).toFixed(1)},${this.py(b).toFixed(1)}h0`).join("");
+    return node(this.drawing, "path", { d, class: `live-dots ${kind}`, "stroke-width": 2 * radius });
+  }
+
+  strokes(pairs, kind, parent = this.drawing) {
+    const at = ([a, b]) => `${this.px(a).toFixed(1)},${this.py(b).toFixed(1)}`;
+    return node(parent, "path", { d: pairs.map(([p, q]) => `M${at(p)}L${at(q)}`).join(""), class: `live-strokes ${kind}` });
   }
 
   note([a, b], text, kind) {
     return node(this.drawing, "text", { x: this.px(a) + 6, y: this.py(b) - 6, class: kind }, text);
-  }
-}
-
-// A labelled slider; calls `changed` with its value.
-export function slider(parent, { label, from, to, step, value, show = String }, changed) {
-  const row = document.createElement("label");
-  const name = document.createElement("span");
-  const input = Object.assign(document.createElement("input"), { type: "range", min: from, max: to, step });
-  const output = document.createElement("output");
-  name.textContent = label;
-  input.value = value;
-  row.append(name, input, output);
-  parent.append(row);
-  const update = () => {
-    output.textContent = show(Number(input.value));
-    changed(Number(input.value));
-  };
-  input.addEventListener("input", update);
-  output.textContent = show(Number(value));
-  return (next) => {
-    input.value = next;
-    update();
-  };
-}
-
-// Draws the live figures of one name, each in the place of the picture that the page has for it.
-export function enliven(name, show) {
-  for (const frame of document.querySelectorAll(`[data-live=${name}]`)) {
-    const picture = document.getElementById(`fig-live-${name.replaceAll("_", "-")}`);
-    const output = frame.closest(".output");
-    if (picture && output) {
-      picture.prepend(frame);
-      output.remove();
-    }
-    frame.classList.add("live-drawn");
-    show(frame);
   }
 }
