@@ -25,11 +25,12 @@ export class LiveFigure {
     this.outcome.setAttribute("aria-live", "polite");
   }
 
-  // A plane that takes its share of the width when `abreast` of them stand side by side, or all of it on a phone.
-  plane({ abreast = 2, ...options }) {
+  // A plane that takes its share of the width when `abreast` of them stand side by side, or all of it where the whole
+  // is less than `least` wide, as on a phone.  `height` is a number, or a function of the width.
+  plane({ abreast = 2, least = 560, height = 300, ...options }) {
     const whole = this.plots.clientWidth || 340;
-    const width = whole < 560 ? Math.min(whole, 420) : Math.floor((whole - 8 * (abreast - 1)) / abreast);
-    const plane = new Plane(this.plots, { width, ...options });
+    const width = whole < least ? Math.min(whole, 420) : Math.floor((whole - 8 * (abreast - 1)) / abreast);
+    const plane = new Plane(this.plots, { width, height: height instanceof Function ? height(width) : height, ...options });
     plane.svg.style.flexBasis = `${width - 1}px`;
     return plane;
   }
@@ -40,21 +41,24 @@ export class LiveFigure {
   }
 
   show() {
-    for (const follow of this.follow) follow(this.state);
     this.outcome.textContent = this.draw(this.state);
+    for (const follow of this.follow) follow(this.state);
   }
 
-  slider(key, { label, from, to, step, show = String }) {
+  // From `from` to `to`, or through a list of rising `values`; `show(value, state)` is what stands beside it.
+  slider(key, { label, values, from = values?.[0], to = values?.at(-1), step, show = String }) {
     const row = add(this.controls, "label");
     add(row, "span", { textContent: label });
-    const input = add(row, "input", { type: "range", min: from, max: to, step });
+    const range = values ? { min: 0, max: values.length - 1, step: 1 } : { min: from, max: to, step };
+    const input = add(row, "input", { type: "range", ...range });
     const output = add(row, "output");
     this.allowed[key] = (value) => value >= from && value <= to;
-    input.addEventListener("input", () => this.set({ [key]: Number(input.value) }));
+    const chosen = () => (values ? values[Number(input.value)] : Number(input.value));
+    input.addEventListener("input", () => this.set({ [key]: chosen() }));
     this.follow.push((state) => {
-      input.value = state[key];
-      output.textContent = show(state[key]);
-      input.setAttribute("aria-valuetext", show(state[key]));
+      input.value = values ? values.filter((value) => value <= state[key]).length - 1 : state[key];
+      output.textContent = show(state[key], state);
+      input.setAttribute("aria-valuetext", show(state[key], state));
     });
     return input;
   }
