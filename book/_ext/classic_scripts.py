@@ -12,7 +12,7 @@ from pathlib import Path
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
-TAG = re.compile(r'<script type="module" src="([^"]*_static/)([^"]+)\.js"></script>')
+TAG = re.compile(r'<script type="module" src="[./]*(_static/[^"]+)\.js"></script>')
 IMPORT = re.compile(r'^import \{([^{}]*)\} from "(\.[^"]*)";$', re.M)
 EXPORT = re.compile(r"^export (?=(?:async )?(?:function\*?|class|const) (\w+))", re.M)
 REST = re.compile(r"^\s*(?:import|export)\b.*", re.M)
@@ -52,7 +52,11 @@ def classic(entry: Path) -> str:
 
 def replace_modules(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
     """Let the page load classic scripts where it asks for modules."""
-    context["body"] = TAG.sub(r'<script defer src="\1\2.classic.js"></script>', context.get("body", ""))
+
+    def script(found: re.Match) -> str:
+        return f'<script defer src="{context["pathto"](f"{found[1]}.classic.js", 1)}"></script>'
+
+    context["body"] = TAG.sub(script, context.get("body", ""))
     if pagename == "search":
         app.add_js_file(None, body=NO_EXCERPTS)
 

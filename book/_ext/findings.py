@@ -5,10 +5,9 @@ And figures that move, on other pages than their own.
 
 from __future__ import annotations
 
-import re
-
 from claim_cards import dependent_pages
 from docutils import nodes
+from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 from sphinx.transforms.post_transforms import SphinxPostTransform
@@ -61,10 +60,19 @@ class FillPictures(SphinxPostTransform):
             pending.replace_self(nodes.container("", link, classes=["finding-picture"]))
         for pending in list(self.document.findall(pending_moving)):
             page = self.env.get_doctree(pending["page"])
-            to_root = "../" * self.env.docname.count("/")
-            pending.replace_self(
-                [figure_of(page, pending["figure"]).deepcopy(), frame_of(page, pending["figure"], to_root)]
-            )
+            figure = pending["figure"]
+            pending.replace_self([figure_of(page, figure).deepcopy(), frame_of(page, figure)])
+
+
+class LinkStates(SphinxPostTransform):
+    """Links ``[text](?key=value#fig-live-name)`` to the state of a live figure, before MyST looks for a target."""
+
+    default_priority = 5
+
+    def run(self, **options) -> None:
+        for link in list(self.document.findall(addnodes.pending_xref)):
+            if link["reftarget"].startswith("?"):
+                link.replace_self(nodes.reference("", "", *link.children, refuri=link["reftarget"]))
 
 
 def figure_of(page: nodes.document, name: str) -> nodes.figure:
@@ -75,13 +83,12 @@ def figure_of(page: nodes.document, name: str) -> nodes.figure:
     raise ExtensionError(f"there is no figure {name!r}")
 
 
-def frame_of(page: nodes.document, figure: str, to_root: str) -> nodes.container:
-    """Return the frame that a live figure is drawn in, for a page with that way to the site's root."""
+def frame_of(page: nodes.document, figure: str) -> nodes.container:
+    """Return the frame that a live figure is drawn in."""
     name = figure.removeprefix("fig-live-").replace("-", "_")
     for raw in page.findall(nodes.raw):
         if f'data-live="{name}"' in raw.astext():
-            text = re.sub(r'src="[./]*_static/', f'src="{to_root}_static/', raw.astext())
-            return nodes.container("", nodes.raw("", text, format="html"), classes=["output"])
+            return nodes.container("", raw.deepcopy(), classes=["output"])
     raise ExtensionError(f"there is no frame for {figure!r}")
 
 
@@ -91,4 +98,5 @@ def setup(app: Sphinx) -> dict:
     app.add_directive("finding", Finding)
     app.add_directive("moving", Moving)
     app.add_post_transform(FillPictures)
+    app.add_post_transform(LinkStates)
     return {"version": "1", "parallel_read_safe": True}
