@@ -40,8 +40,8 @@ export class LiveFigure {
   }
 
   show() {
-    for (const follow of this.follow) follow(this.state);
     this.outcome.textContent = this.draw(this.state);
+    for (const follow of this.follow) follow(this.state);
   }
 
   slider(key, { label, from, to, step, show = String }) {

@@ -62,6 +62,12 @@ export class Plane {
     return node(this.drawing, "path", { d, class: `live-line ${kind}` });
   }
 
+  // A coloured part of the ground.
+  area(points, kind) {
+    const d = points.map(([a, b]) => `${this.px(a).toFixed(1)},${this.py(b).toFixed(1)}`).join("L");
+    return node(this.ground, "path", { d: `M${d}Z`, class: `live-area ${kind}` });
+  }
+
   dot([a, b], kind, radius = 5) {
     return node(this.drawing, "circle", { cx: this.px(a), cy: this.py(b), r: radius, class: `live-dot ${kind}` });
   }
