@@ -65,7 +65,7 @@ class FillPictures(SphinxPostTransform):
 
 
 class LinkStates(SphinxPostTransform):
-    """Links ``[text](?key=value#fig-live-name)`` to the state of a live figure, before MyST looks for a target."""
+    """Links such as ``[text](?key=value#fig-live-name)``, before MyST looks for a target."""
 
     default_priority = 5
 
