@@ -72,7 +72,8 @@ class LinkStates(SphinxPostTransform):
     def run(self, **options) -> None:
         for link in list(self.document.findall(addnodes.pending_xref)):
             if link["reftarget"].startswith("?"):
-                link.replace_self(nodes.reference("", "", *link.children, refuri=link["reftarget"]))
+                refuri = link["reftarget"]
+                link.replace_self(nodes.reference("", "", *link.children, refuri=refuri, internal=True))
 
 
 def figure_of(page: nodes.document, name: str) -> nodes.figure:

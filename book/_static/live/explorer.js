@@ -1,0 +1,203 @@
+// A two-layer network on points drawn by hand: train it, and see what the theorems of the book say of it.
+import { above, sampled, within, zeroLine } from "./explorer/field.js";
+import { lossAt } from "./explorer/drops.js";
+import { begin, dataOf } from "./explorer/network.js";
+import { HALF, addPoints, arePoints, listOf } from "./explorer/points.js";
+import { INITIAL, NAMES, PRESETS } from "./explorer/presets.js";
+import { foretold, normalOf, strip } from "./explorer/theory.js";
+import { Training } from "./explorer/training.js";
+import { LiveFigure, enliven } from "./figure.js";
+import { node } from "./plot.js";
+
+const GRID = 61; // samples a side of the output's field
+const BUDGET = 10; // milliseconds of training between two pictures
+const EARLY = 10; // steps that the clock of the run counts like the time before its first tick
+const DECADES = 4;
+const SECONDS = { slow: 24, normal: 9, fast: 3 };
+const SIDES = [[1, "simulation"], [-1, "contrast"]];
+
+const stepsAt = (time) => Math.round(EARLY * (10 ** time - 1));
+const timeOf = (steps) => Math.log10(1 + steps / EARLY);
+const written = (value) => (value >= 0.001 || value === 0 ? String(Number(value.toPrecision(3))) : value.toExponential(1));
+
+class Explorer extends LiveFigure {
+  origin({ preset }) {
+    return { ...this.initial, ...(Object.hasOwn(PRESETS, preset) && { ...PRESETS[preset], preset }) };
+  }
+
+  get query() {
+    const { preset } = this.state;
+    return [preset === this.initial.preset ? "" : `preset=${preset}`, super.query].filter(Boolean).join("&");
+  }
+
+  // A new preset brings all its settings.
+  set(changes) {
+    const fresh = changes.preset && changes.preset !== this.state.preset;
+    super.set(fresh ? { ...this.origin(changes), ...changes } : changes);
+  }
+}
+
+// The run of a state, made anew when more than the time has changed.
+function runs() {
+  let [key, run] = ["", null];
+  return ({ time, preset, pace, brush, ...settings }) => {
+    if (JSON.stringify(settings) === key) return run;
+    key = JSON.stringify(settings);
+    const points = listOf(settings.points);
+    const data = dataOf(points, settings.bias === "with");
+    const d = data.inputs.length / data.n;
+    const inputs = Array.from({ length: data.n }, (_, i) => [...data.inputs.slice(i * d, (i + 1) * d)]);
+    const labels = [...data.labels];
+    const start = begin({ ...settings, m: settings.width, d, scale: 10 ** settings.scale });
+    const predictions = foretold(start, inputs, labels, settings);
+    const rule = { ...settings, step: 10 ** settings.step, strength: 10 ** settings.strength };
+    return (run = { inputs, labels, predictions, training: new Training(start, data, rule) });
+  };
+}
+
+function drawField(plane, network) {
+  const values = sampled(network, HALF, GRID);
+  const cell = (2 * HALF) / (GRID - 1);
+  const at = (k) => k * cell - HALF;
+  const height = plane.py(0) - plane.py(cell);
+  plane.ground.replaceChildren();
+  for (const [sign, kind] of SIDES) {
+    for (const bound of [0, 0.5]) {
+      const strips = above(values, GRID, sign, bound).map(([row, from, to]) => {
+        const [left, right] = [plane.px(at(from)).toFixed(1), plane.px(at(to)).toFixed(1)];
+        return `M${left},${(plane.py(at(row)) - height / 2).toFixed(2)}H${right}v${height.toFixed(2)}H${left}z`;
+      });
+      node(plane.ground, "path", { d: strips.join(""), class: `live-side ${kind}` });
+    }
+  }
+  const line = zeroLine(values, GRID).map((segment) => segment.map(([column, row]) => [at(column), at(row)]));
+  plane.strokes(line, "boundary", plane.ground);
+}
+
+// Kinks as thin lines, weights as arrows from the origin; the longest reaches most of the way to the edge.
+function drawNeurons(plane, { w, a, m, d }) {
+  const neurons = Array.from({ length: m }, (_, j) => [...w.slice(j * d, (j + 1) * d)]);
+  const longest = Math.max(...neurons.map(([p, q]) => Math.hypot(p, q)));
+  for (const [sign, kind] of SIDES) {
+    const own = neurons.filter((_, j) => sign * a[j] > 0);
+    const kinks = plane.strokes(own.map((neuron) => within(neuron, HALF)).filter(Boolean), `kinks ${kind}`);
+    kinks.setAttribute("opacity", Math.min(0.3, 9 / m));
+    const tips = own.map(([p, q]) => [(0.8 * HALF * p) / longest, (0.8 * HALF * q) / longest]);
+    plane.strokes(tips.map((tip) => [[0, 0], tip]), `weights ${kind}`);
+    plane.dots(tips, kind, 2.5);
+  }
+  return longest;
+}
+
+function drawLoss(plane, { predictions, training }, losses, step) {
+  const early = Math.log10(step * EARLY);
+  const highest = 1.15 * Math.max(...losses.map(([, loss]) => loss).filter(Number.isFinite));
+  const ticks = Array.from({ length: DECADES + 1 }, (_, k) => Math.ceil(early) + k).filter((k) => k <= early + DECADES);
+  plane.x = { ...plane.x, from: early, to: early + DECADES, ticks };
+  plane.y = { ...plane.y, to: highest, ticks: [0, highest / 1.15] };
+  plane.drawAxes();
+  plane.clear();
+  const at = ([steps, loss]) => [Math.max(early, Math.log10(step * steps)), loss];
+  const path = losses.filter(([steps, loss]) => steps >= EARLY && loss <= highest);
+  plane.line([losses[0], ...path].map(at), "simulation");
+  if (predictions.dropsNeed.length) return;
+  const times = Array.from({ length: 400 }, (_, k) => early + (DECADES * k) / 399);
+  for (const { halfTime, sign } of predictions.classes) {
+    const [x, kind] = [Math.log10(halfTime), sign > 0 ? "simulation" : "contrast"];
+    if (x > early && x < early + DECADES) plane.strokes([[[x, 0], [x, 0.09 * highest]]], `tick ${kind}`);
+  }
+  plane.line(times.map((x) => [x, lossAt(10 ** x, predictions.classes, training.data.n)]), "theory");
+}
+
+function words({ labels, training }, f, goal, longest, loss, step) {
+  const { made, lost } = training;
+  if (lost) return `The weights are no longer finite after step ${made + 1}: take shorter steps.`;
+  if (!made && !goal) return `Before training the loss is ${written(loss)}, and the longest arrow stands for a weight of ${written(longest)}. Press Play.`;
+  const wrong = labels.filter((label, i) => label * f[i] <= 0).length;
+  const right = wrong ? `${wrong} of ${labels.length} points are on the wrong side` : "all points are on their side";
+  return `After ${made.toLocaleString("en")} steps (time ${written(step * made)}) the loss is ${written(loss)}; ${right}. The longest arrow stands for a weight of ${written(longest)}.`;
+}
+
+function fillStrip(list, items) {
+  while (list.children.length < items.length) {
+    const item = list.appendChild(document.createElement("li"));
+    item.append(document.createElement("a"), " ", document.createElement("span"));
+  }
+  items.forEach(({ title, page, text, applies }, k) => {
+    const [link, span] = list.children[k].children;
+    link.textContent = title;
+    link.href = `${page}.html`;
+    if (span.textContent !== text) span.textContent = text;
+    span.className = applies ? "" : "live-aside";
+  });
+}
+
+export function show(frame) {
+  const figure = new Explorer(frame, INITIAL, draw);
+  const onPhone = figure.plots.clientWidth < 560;
+  const axis = { from: -HALF, to: HALF, ticks: [-2, 0, 2] };
+  const plane = figure.plane({
+    square: true,
+    x: { ...axis, label: "x" },
+    y: { ...axis, label: "y" },
+    description: "The points, the two sides of the network's decision boundary, and its neurons.",
+  });
+  const curve = figure.plane({
+    height: onPhone ? 170 : 330,
+    x: { from: 0, to: DECADES, label: "time", ticks: [], show: (k) => String(Number((10 ** k).toPrecision(1))) },
+    y: { from: 0, to: 1, label: "loss", ticks: [], show: written },
+    description: "The loss of the run against time, on a logarithmic axis.",
+  });
+  plane.svg.classList.add("live-explorer-plane");
+  figure.plots.after(figure.buttons);
+  const theory = document.createElement("ul");
+  theory.className = "live-theory";
+  figure.outcome.after(theory);
+  const runOf = runs();
+  let timer = 0;
+
+  function draw(state) {
+    clearTimeout(timer);
+    const run = runOf(state);
+    const goal = stepsAt(state.time);
+    if (!run.training.advance(goal, BUDGET)) timer = setTimeout(() => figure.show(), 16);
+    const { f, losses } = run.training.now;
+    const step = 10 ** state.step;
+    drawField(plane, run.training.network);
+    plane.clear();
+    const normal = normalOf(run.predictions);
+    const line = normal && within(normal, HALF);
+    if (line) plane.line(line, "theory");
+    const longest = drawNeurons(plane, run.training.network);
+    drawLoss(curve, run, losses, step);
+    fillStrip(theory, strip(run.predictions, run.training, run.inputs, run.labels, f));
+    return words(run, f, goal, longest, losses.at(-1)[1], step);
+  }
+
+  const power = (value) => written(10 ** value);
+  figure.allowed.points = arePoints;
+  figure.choice("preset", { label: "start from", options: NAMES });
+  figure.slider("scale", { label: "scale of the start", from: -6, to: 0, step: 0.1, show: power });
+  figure.player("time", { label: "steps", to: DECADES, step: 0.01, seconds: ({ pace }) => SECONDS[pace], show: (time) => stepsAt(time).toLocaleString("en") });
+  figure.button("One step", () => figure.set({ time: timeOf(stepsAt(figure.state.time) + 1) }));
+  figure.button("Rewind", () => figure.set({ time: 0 }));
+  figure.group("Points and settings", !onPhone);
+  const points = addPoints(figure, plane);
+  figure.choice("brush", { label: "a click adds", options: { blue: "a blue point (+)", orange: "an orange point (−)" } });
+  figure.slider("slope", { label: "slope", from: 0, to: 1, step: 0.05, show: (slope) => (slope ? slope.toFixed(2) : "0 (ReLU)") });
+  figure.choice("loss", { label: "loss", options: { square: "square", logistic: "logistic", exponential: "exponential" } });
+  figure.choice("penalty", { label: "penalty", options: { none: "none", ridge: "on the weights (ridge)", decoupling: "on the outputs (spectral decoupling)" } });
+  figure.slider("strength", { label: "its strength", from: -4, to: 0, step: 0.1, show: power });
+  figure.slider("step", { label: "step", from: -3, to: 0, step: 0.1, show: power });
+  figure.slider("width", { label: "neurons", from: 2, to: 200, step: 1 });
+  figure.choice("start", { label: "start", options: { balanced: "balanced", gaussian: "Gaussian", fixed: "output weights fixed" } });
+  figure.choice("bias", { label: "bias", options: { without: "without", with: "with (third input 1)" } });
+  figure.slider("seed", { label: "seed", from: 1, to: 30, step: 1 });
+  figure.choice("pace", { label: "speed of Play", options: { slow: "slow", normal: "normal", fast: "fast" } });
+  figure.button("Add a point", points.add);
+  figure.button("Flip its class", points.flip);
+  figure.button("Remove it", points.remove);
+  return figure;
+}
+
+enliven("explorer", show);
