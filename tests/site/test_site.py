@@ -86,8 +86,8 @@ def anchors_of(soup):
 
 def test_figures_have_descriptions(soups, site):
     for name in PAGES:
-        for image in soups[site / name].select(".bd-article img"):
-            assert len(image.get("alt", "")) > 20, f"{name}: {image.get('src')}"
+        for image in soups[site / name].select(".bd-article :is(img, .drawing)"):
+            assert len(image.get("alt") or image.get("aria-label", "")) > 20, f"{name}: {image}"
 
 
 def test_nothing_unresolved_is_left_in_the_text(soups, site):
