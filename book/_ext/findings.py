@@ -57,7 +57,7 @@ class FillPictures(SphinxPostTransform):
             link = nodes.reference("", "", internal=True, refuri=f"{target}#{pending['figure']}")
             figure = figure_of(self.env.get_doctree(pending["page"]), pending["figure"])
             link += next(figure.findall(nodes.image)).deepcopy()
-            pending.replace_self(nodes.container("", link, classes=["finding-picture"]))
+            pending.replace_self(nodes.container("", nodes.inline("", "", link), classes=["finding-picture"]))
         for pending in list(self.document.findall(pending_moving)):
             page = self.env.get_doctree(pending["page"])
             figure = pending["figure"]

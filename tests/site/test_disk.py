@@ -30,14 +30,14 @@ def test_a_live_figure_moves_in_the_place_of_its_picture(open_page, disk, live_p
     page = open_page(f"{disk}/{live_pages[name]}", width=width)
     figure = page.locator("figure", has=page.locator(f"[data-live={name}]"))
     assert len(figure.locator("figcaption").inner_text()) > 40
-    assert not figure.locator("img").is_visible()
+    assert not figure.locator(".drawing").is_visible()
     assert page.locator(".output script[src*=live]").count() == 0, "an empty box is left where it stood"
     line = figure.locator("path.live-line").last
     before, words = line.get_attribute("d"), figure.locator("output").last.inner_text()
     figure.locator("input").first.press("Home")
     assert line.get_attribute("d") != before and figure.locator("output").last.inner_text() != words
     size = "svg => svg.getBoundingClientRect().width / svg.viewBox.baseVal.width * 12"
-    assert figure.locator("svg").last.evaluate(size) >= 9, "the labels are too small"
+    assert figure.locator(".live-figure svg").last.evaluate(size) >= 9, "the labels are too small"
     assert page.errors == []
 
 
@@ -47,7 +47,7 @@ def test_under_a_live_figure_lies_a_picture(open_page, disk, live_pages, name, h
     page = open_page(f"{disk}/{live_pages[name]}", java_script_enabled=how == "in print")
     page.emulate_media(media="print" if how == "in print" else "screen")
     assert page.locator("[data-live]").count() == 1 and not page.locator("[data-live]").is_visible()
-    picture = page.locator("figure[id^=fig-live-] img")
+    picture = page.locator("figure[id^=fig-live-] .drawing")
     assert picture.is_visible() and picture.bounding_box()["height"] > 150
 
 

@@ -102,8 +102,8 @@ def test_pages_are_numbered_and_sections_are_not(soups, site):
 
 def test_figures_have_descriptions(soups, site):
     for name in PAGES:
-        for image in soups[site / name].select(".bd-article img"):
-            assert len(image.get("alt", "")) > 20, f"{name}: {image.get('src')}"
+        for image in soups[site / name].select(".bd-article :is(img, .drawing)"):
+            assert len(image.get("alt") or image.get("aria-label", "")) > 20, f"{name}: {image}"
 
 
 def test_nothing_unresolved_is_left_in_the_text(soups, site):
