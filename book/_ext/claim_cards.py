@@ -179,8 +179,8 @@ class ClaimRenderer:
         head += nodes.inline("", "", *statement.children, classes=["claim-statement"])
         head += nodes.inline("", "", *numbers, classes=["claim-numbers"])
         about = parsed(f"{claim['place']}; {claim['kind']}{'; ours' if claim['ours'] else ''}")
-        name = nodes.literal("", f"# {claim['id']}")
-        about.insert(0, [claim_reference(env.docname, claim["id"], name), nodes.Text(" ")])
+        name = claim_reference(env.docname, claim["id"], nodes.Text(f"# {claim['id']}"))
+        about.insert(0, [name, nodes.Text(" ")])
         about += [pending_pages(claim=claim["id"]), nodes.Text(" "), pending_report(claim=claim["id"])]
         rows = definitions([*((name, parsed(text)) for name, text in card_rows(record)), ("Claim", about)])
         kind = f"verdict-{record['verdict']}"

@@ -30,8 +30,8 @@ FOOT = Template("""
 <dt>Run</dt>
 <dd>$run</dd>
 <dt>Cite</dt>
-<dd><details class="citation"><summary>BibTeX of this chapter</summary><pre>$bibtex</pre></details>
-<button type="button" class="copy-citation pst-js-only">Copy BibTeX</button></dd>
+<dd><button type="button" class="copy-citation pst-js-only">Copy BibTeX</button>
+<details class="citation"><summary>Show it</summary><pre>$bibtex</pre></details></dd>
 <dt>Correct</dt>
 <dd>$correct</dd>
 </dl>

@@ -24,6 +24,7 @@ from sphinx.errors import ExtensionError
 from sphinx.util.docutils import SphinxDirective
 
 ROOT = Path(__file__).resolve().parents[2]
+ARCHIVE = "learning-dynamics-executed.zip"  # as make zip calls it; it is published beside the pages
 LICENCE = "Text CC BY 4.0, code BSD-3-Clause"
 SHOWN_VERSIONS = (
     "jupyter-book",
@@ -122,7 +123,7 @@ class BuildInformation(SphinxDirective):
 
 
 class Repository(SphinxDirective):
-    """``{repository}``: where the book is kept, and of which commit this build is."""
+    """``{repository}``: where the book and its site are kept, and of which commit this build is."""
 
     def run(self) -> list[nodes.Node]:
         self.env.note_reread()
@@ -133,6 +134,9 @@ class Repository(SphinxDirective):
         else:
             text += nodes.Text("This build names no repository: the place where you found it has it; ")
         text += [nodes.Text("it was built from the commit "), nodes.literal("", commit()), nodes.Text(".")]
+        if address := web_address("BOOK_ADDRESS"):
+            whole = nodes.reference("", "as one file", refuri=f"{address}/{ARCHIVE}")
+            text += [nodes.Text(" You can have the whole site "), whole, nodes.Text(", for the disk.")]
         return [text]
 
 

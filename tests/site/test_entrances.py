@@ -12,7 +12,7 @@ from PIL import Image
 
 from lib.claims.ledger import NOT_HERE, read_ledger
 
-ADDRESS = os.environ.get("BOOK_ADDRESS", "")
+ADDRESS = os.environ.get("BOOK_ADDRESS", "").rstrip("/")
 MARKUP = re.compile(r"[\\${}<>]|\bTODO\b|None\b|&\w+;")
 
 
