@@ -1,7 +1,5 @@
 """The page of the papers' numbers and ours, as a reader gets it."""
 
-import json
-
 import pytest
 from bs4 import BeautifulSoup
 from paper_values import read_papers
@@ -18,8 +16,8 @@ def rows(site):
     return found
 
 
-def test_every_number_has_the_verdicts_of_its_claims(site, rows):
-    decided = {one["claim"]["id"]: one["verdict"] for one in json.loads((site / "claims.json").read_text())}
+def test_every_number_has_the_verdicts_of_its_claims(records, rows):
+    decided = {name: record["verdict"] for name, record in records.items()}
     shown = []
     for row in rows:
         badges = row.select(".verdict-badge")
