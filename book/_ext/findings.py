@@ -10,13 +10,14 @@ import re
 from claim_cards import dependent_pages
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 from sphinx.errors import ExtensionError
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxDirective
 
 
 class pending_picture(nodes.General, nodes.Element):
-    """Placeholder for the figure of another page, linked to that page."""
+    """Placeholder for a figure of a page, by default of the page that has one of that name, linked to it."""
 
 
 class pending_moving(nodes.General, nodes.Element):
@@ -54,10 +55,12 @@ class FillPictures(SphinxPostTransform):
 
     def run(self, **options) -> None:
         for pending in list(self.document.findall(pending_picture)):
-            target = self.app.builder.get_relative_uri(self.env.docname, pending["page"])
+            page = pending.get("page") or page_with(self.env, pending["figure"])
+            target = self.app.builder.get_relative_uri(self.env.docname, page)
             link = nodes.reference("", "", internal=True, refuri=f"{target}#{pending['figure']}")
-            figure = figure_of(self.env.get_doctree(pending["page"]), pending["figure"])
-            link += next(figure.findall(nodes.image)).deepcopy()
+            picture = next(figure_of(self.env.get_doctree(page), pending["figure"]).findall(nodes.image))
+            link += picture.deepcopy()
+            link[0]["loading"] = "lazy"
             pending.replace_self(nodes.container("", link, classes=["finding-picture"]))
         for pending in list(self.document.findall(pending_moving)):
             page = self.env.get_doctree(pending["page"])
@@ -65,6 +68,14 @@ class FillPictures(SphinxPostTransform):
             pending.replace_self(
                 [figure_of(page, pending["figure"]).deepcopy(), frame_of(page, pending["figure"], to_root)]
             )
+
+
+def page_with(env: BuildEnvironment, figure: str) -> str:
+    """Return the page that has the figure of that name; raise ``ExtensionError`` if none has."""
+    page, _ = env.get_domain("std").anonlabels.get(figure, ("", ""))
+    if not page:
+        raise ExtensionError(f"there is no figure {figure!r}")
+    return page
 
 
 def figure_of(page: nodes.document, name: str) -> nodes.figure:
