@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from textwrap import shorten
 
-from claim_addresses import plain
 from claim_cards import erratum_of, ledger_pages, verdict_of, verdicts
 from docutils import nodes
+from plain_text import plain
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
