@@ -21,7 +21,7 @@ from sphinx.environment import BuildEnvironment
 from lib.claims.ledger import Claim, Paper, read_ledger
 
 LINE = re.compile(r'<div[^>]* id="verdict-([^"]+)">.*?(?=<div[^>]* id="verdict-|</section>)', re.S)
-HREF = re.compile(r'(?<= href=")[^"]*')
+ADDRESS = re.compile(r'(?:(?<= href=")|(?<= src="))[^"]*')
 DESCRIPTION = 300  # characters; a preview shows no more
 PAGE = Template("""<!DOCTYPE html>
 <html lang="en" class="claim-address">
@@ -97,8 +97,8 @@ def bracketed(tex: str) -> str:
     return inside if re.fullmatch(r"[^\W_]+|[*+-]", inside) else f"({inside})"
 
 
-def moved(line: str, page: str) -> str:
-    """HTML of a page, for a page in the folder ``c``: its links lead where they led."""
+def moved(html: str, page: str, folder: str) -> str:
+    """HTML of a page, for a page in another folder: its links and pictures are those they were."""
 
     def from_there(found: re.Match) -> str:
         target = unescape(found[0])
@@ -108,9 +108,9 @@ def moved(line: str, page: str) -> str:
             f"{page}{target}" if target.startswith("#") else posixpath.join(posixpath.dirname(page), target)
         )
         path, mark, anchor = whole.partition("#")
-        return escape(posixpath.relpath(path, "c") + mark + anchor)
+        return escape(posixpath.relpath(path, folder) + mark + anchor)
 
-    return HREF.sub(from_there, line)
+    return ADDRESS.sub(from_there, html)
 
 
 def description(claim: Claim) -> str:
@@ -134,7 +134,7 @@ def address_page(app: Sphinx, paper: Paper, claim: Claim, line: str, page: str) 
         canonical=f"{app.config.html_baseurl}c/{claim.id}.html"
         if app.config.html_baseurl
         else f"{claim.id}.html",
-        line=moved(line, page).replace("<details ", "<details open "),
+        line=moved(line, page, "c").replace("<details ", "<details open "),
         links="\n".join(links),
     )
 
