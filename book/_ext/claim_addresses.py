@@ -27,7 +27,7 @@ from lib.claims.ledger import Claim, Paper, read_ledger
 LINE = re.compile(
     r'<div[^>]* id="verdict-([^"]+)">.*?(?=<div[^>]* id="verdict-|</details>\s*</section>)', re.S
 )
-HREF = re.compile(r'(?<= href=")[^"]*')
+ADDRESS = re.compile(r'(?:(?<= href=")|(?<= src="))[^"]*')
 DESCRIPTION = 300  # characters; a preview shows no more
 ENOUGH = 50  # a shorter description says little
 PAGE = Template("""<!DOCTYPE html>
@@ -62,8 +62,8 @@ $links
 """)
 
 
-def moved(line: str, page: str) -> str:
-    """HTML of a page, for a page in the folder ``c``: its links lead where they led."""
+def moved(html: str, page: str, folder: str) -> str:
+    """HTML of a page, for a page in another folder: its links and pictures are those they were."""
 
     def from_there(found: re.Match) -> str:
         target = unescape(found[0])
@@ -73,9 +73,9 @@ def moved(line: str, page: str) -> str:
             f"{page}{target}" if target.startswith("#") else posixpath.join(posixpath.dirname(page), target)
         )
         path, mark, anchor = whole.partition("#")
-        return escape(posixpath.relpath(path, "c") + mark + anchor)
+        return escape(posixpath.relpath(path, folder) + mark + anchor)
 
-    return HREF.sub(from_there, line)
+    return ADDRESS.sub(from_there, html)
 
 
 def description(claim: Claim) -> str:
@@ -103,7 +103,7 @@ def address_page(app: Sphinx, paper: Paper, claim: Claim, line: str, page: str) 
         ),
         book=escape(app.config.html_title),
         canonical=f"{base}{address}" if base else f"{claim.id}.html",
-        line=moved(line, page).replace("<details ", "<details open "),
+        line=moved(line, page, "c").replace("<details ", "<details open "),
         links="\n".join(links),
     )
 

@@ -69,7 +69,7 @@ class FillPictures(SphinxPostTransform):
 
 
 class LinkStates(SphinxPostTransform):
-    """Links ``[text](?key=value#fig-live-name)`` to the state of a live figure, before MyST looks for a target."""
+    """Links ``[text](?key=value#fig-live-name)`` to states of live figures, before MyST looks for targets."""
 
     default_priority = 5
 
