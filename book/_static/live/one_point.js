@@ -8,7 +8,7 @@ const HALF = 3;
 const KINDS = { perfect: "third", kink: "muted", other: "contrast", outside: "fourth" };
 const LOG_TIMES = Array.from({ length: 133 }, (_, k) => k / 4 - 3);
 const COARSE = 16;
-const FINE = 48;
+const FINE = 40;
 const dot = ([a, b], [c, d]) => a * c + b * d;
 
 // How far two rays are from one straight line, in degrees; null for another number of rays.
