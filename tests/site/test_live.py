@@ -120,12 +120,12 @@ def test_starving_ends_where_the_library_does(call):
     found, wanted = [], []
     for penalty in ("ridge", "decoupling"):
         cases = list(states(penalty))
-        found += call("starving", "end", [[state] for state in cases])
+        found += call("two_features", "end", [[state] for state in cases])
         for one in cases:
             decoupled = FeatureProblem(rotation(one["delta"]), np.ones(2), 10 ** one["weight"])
             wanted.append(primal_responses(problem(one) if penalty == "ridge" else decoupled))
     np.testing.assert_allclose(found, wanted, rtol=1e-10)
-    margins = call("starving", "commonMargin", [[10**weight] for weight in WEIGHTS])
+    margins = call("two_features", "commonMargin", [[10**weight] for weight in WEIGHTS])
     for margin, weight in zip(margins, WEIGHTS, strict=True):
         lone = FeatureProblem(np.eye(1), np.ones(1), 10**weight)
         np.testing.assert_allclose(margin, primal_responses(lone)[0], rtol=1e-10)
@@ -133,11 +133,10 @@ def test_starving_ends_where_the_library_does(call):
 
 def test_starving_or_feeding_is_the_library_s(call):
     cases = list(states("ridge"))
-    effects = np.array(call("starving", "effect", [[state] for state in cases]))
+    effects = np.array(call("two_features", "effect", [[state] for state in cases]))
     ends = np.array([primal_responses(problem(state)) for state in cases])
-    signs = np.array(
-        call("starving", "signAt", [[one["delta"], z.tolist()] for one, z in zip(cases, ends, strict=True)])
-    )
+    places = [[one["delta"], z.tolist()] for one, z in zip(cases, ends, strict=True)]
+    signs = np.array(call("two_features", "signAt", places))
     step = 1e-4
     raised, lowered = (
         np.array([primal_responses(problem(state, np.exp(by)))[1] for state in cases]) for by in (step, -step)
@@ -149,14 +148,14 @@ def test_starving_or_feeding_is_the_library_s(call):
     np.testing.assert_array_equal(signs[clear], np.sign(slopes[clear]))
     corollary = [-np.sign(one["delta"] * (one["s1"] - one["s2"])) for one in cases]
     np.testing.assert_array_equal(np.sign(slopes[clear]), np.array(corollary)[clear])
-    assert not np.any(call("starving", "effect", [[state] for state in states("decoupling")]))
+    assert not np.any(call("two_features", "effect", [[state] for state in states("decoupling")]))
 
 
 @pytest.mark.parametrize("penalty", ["ridge", "decoupling"])
 def test_starving_takes_the_way_of_the_flow(call, penalty):
     clock = np.linspace(-2, 4, 25)
     cases = [state for state in states(penalty) if state["delta"] in (-0.3, 0.5) and state["weight"] < 0]
-    paths = call("starving", "path", [[state, clock.tolist()] for state in cases])
+    paths = call("two_features", "path", [[state, clock.tolist()] for state in cases])
     for state, path in zip(cases, paths, strict=True):
         features = rotation(state["delta"]) * [state["s1"], state["s2"]]
         weight = 10 ** state["weight"]

@@ -27,16 +27,19 @@ function across([a, b]) {
   return [[-b * by, a * by], [b * by, -a * by]];
 }
 
+const normalOf = ({ w, u }) => w.map((value, i) => value - u[i]);
+
+// The angle between two lines, given by vectors along them or across them.
 function angleOf(normal, other) {
   const cosine = Math.abs(dot(normal, other)) / (Math.hypot(...normal) * Math.hypot(...other));
   return (Math.acos(Math.min(1, cosine)) * 180) / Math.PI;
 }
 
 const SAID = {
-  perfect: "In it all neurons agree with the labels",
-  kink: "In it the neurons u are on the kink of the point",
-  other: "In it the neurons u are active at the point, like the w",
-  outside: "In it a neuron is wrong on its own class",
+  perfect: "In the program all neurons agree with the labels",
+  kink: "In the program the neurons u are on the kink of the point",
+  other: "In the program the neurons u are active at the point, like the w",
+  outside: "In the program a neuron is wrong on its own class",
 };
 
 // What keeps the neurons of the trained network from being right on their own class, if something does.
@@ -50,13 +53,15 @@ function reason({ place }, neurons, inputs, labels) {
 
 function words({ time }, reached, solved, normal, angles, why) {
   if (!solved) return "No line through the origin separates the points.";
-  const across = solved.w.map((value, i) => value - solved.u[i]);
+  const line = normalOf(solved);
   const bent = bend(angles);
-  const straight = bent !== null && bent < 0.5;
-  const away = straight ? 90 - angleOf(across, [Math.cos((angles[0] * Math.PI) / 180), Math.sin((angles[0] * Math.PI) / 180)]) : 0;
-  const shape = bent === null ? `has ${angles.length} rays` : straight ? `is straight, ${away.toFixed(1)}° from the line of the program` : `bends by ${bent.toFixed(0)}°`;
+  const ray = (angles[0] * Math.PI) / 180;
+  const away = (90 - angleOf(line, [Math.cos(ray), Math.sin(ray)])).toFixed(1);
+  const straight = `is straight, ${away}° from the line of the program`;
+  const shape = bent === null ? `has ${angles.length} rays` : bent < 0.5 ? straight : `bends by ${bent.toFixed(0)}°`;
   const early = reached < time ? " (later the flow is too stiff for this figure)" : "";
-  return `At ln t = ${reached}${early} the boundary ${shape}${why}. The program's line is ${angleOf(across, normal).toFixed(0)}° from that of the hard margin. ${SAID[solved.regime]}.`;
+  const apart = `The program's line is ${angleOf(line, normal).toFixed(0)}° from that of the hard margin`;
+  return `At ln t = ${reached}${early} the boundary ${shape}${why}. ${apart}. ${SAID[solved.regime]}.`;
 }
 
 export function show(frame) {
@@ -76,7 +81,7 @@ export function show(frame) {
     description: "The neurons of both types on their way, and where the program has them.",
   });
 
-  // The map of the regimes that the program foretells, by places on a grid: coarse at once, fine when the slope rests.
+  // The map of the regimes that the program has, by places on a grid: coarse at once, fine when the slope rests.
   let mapped = null;
   let later = 0;
   function drawMap(slope, cells) {
@@ -88,12 +93,14 @@ export function show(frame) {
         const place = [(column + 0.5) * cell - HALF, (row + 0.5) * cell - HALF];
         const found = forecast(place, data, slope);
         if (!found) continue;
-        const corner = [points.px(place[0]) - width / 2, points.py(place[1]) - height / 2];
-        (parts[found.regime] ??= []).push(`M${corner.map((value) => value.toFixed(2))}h${width.toFixed(2)}v${height.toFixed(2)}h${(-width).toFixed(2)}z`);
+        const [left, top] = [points.px(place[0]) - width / 2, points.py(place[1]) - height / 2];
+        (parts[found.regime] ??= []).push(`M${left.toFixed(2)},${top.toFixed(2)}h${width}v${height}h${-width}z`);
       }
     }
     points.ground.replaceChildren();
-    for (const [name, part] of Object.entries(parts)) node(points.ground, "path", { d: part.join(""), class: `live-area cells ${KINDS[name]}` });
+    for (const [name, squares] of Object.entries(parts)) {
+      node(points.ground, "path", { d: squares.join(""), class: `live-area cells ${KINDS[name]}` });
+    }
   }
 
   function map(slope) {
@@ -119,7 +126,7 @@ export function show(frame) {
     points.clear();
     if (solved) {
       points.line(across(normal), "fourth thin");
-      points.line(across(solved.w.map((value, i) => value - solved.u[i])), "theory");
+      points.line(across(normalOf(solved)), "theory");
     }
     for (const angle of angles) {
       const [x, y] = [Math.cos((angle * Math.PI) / 180), Math.sin((angle * Math.PI) / 180)];
@@ -168,7 +175,8 @@ export function show(frame) {
 
   const two = (value) => value.toFixed(2);
   figure.slider("slope", { label: "slope α", from: 0.05, to: 1, step: 0.05, show: two });
-  figure.slider("scale", { label: "scale of the start", from: -3, to: 1, step: 0.25, show: (c) => String(Number((10 ** c).toPrecision(2))) });
+  const power = (exponent) => String(Number((10 ** exponent).toPrecision(2)));
+  figure.slider("scale", { label: "scale of the start", from: -3, to: 1, step: 0.25, show: power });
   figure.player("time", { label: "ln t", from: LOG_TIMES[0], to: LOG_TIMES.at(-1), step: 0.25 });
   figure.allowed.place = (place) => place.length === 2 && place.every((value) => Math.abs(value) <= HALF);
   figure.handle(points, {
