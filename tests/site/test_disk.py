@@ -2,7 +2,7 @@
 
 import pytest
 
-LIVE = ["neuron_orbits", "two_logistics"]
+LIVE = ["neuron_orbits", "two_clocks", "two_logistics"]
 
 
 def test_no_page_asks_for_a_module(soups):
@@ -46,8 +46,9 @@ def test_a_live_figure_moves_in_the_place_of_its_picture(open_page, disk, live_p
 def test_under_a_live_figure_lies_a_picture(open_page, disk, live_pages, name, how):
     page = open_page(f"{disk}/{live_pages[name]}", java_script_enabled=how == "in print")
     page.emulate_media(media="print" if how == "in print" else "screen")
-    assert page.locator("[data-live]").count() == 1 and not page.locator("[data-live]").is_visible()
-    picture = page.locator("figure[id^=fig-live-] img")
+    frame = page.locator(f"[data-live={name}]")
+    assert frame.count() == 1 and not frame.is_visible()
+    picture = page.locator(f"#fig-live-{name.replace('_', '-')} img")
     assert picture.is_visible() and picture.bounding_box()["height"] > 150
 
 

@@ -12,7 +12,7 @@ export function node(parent, name, attributes = {}, text = "") {
 }
 
 export class Plane {
-  // `x` and `y` are {from, to, label, ticks}; sizes are in the units of the SVG's view box.  A `bare` plane has no axes.
+  // `x` and `y` are {from, to, label, ticks, show}; sizes are in the units of the SVG's view box.  A `bare` plane has no axes.
   constructor(parent, { width = 340, height = 300, margin = {}, bare = false, x, y, description }) {
     this.svg = node(parent, "svg", { viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": description });
     Object.assign(this, { width, height });
@@ -31,10 +31,10 @@ export class Plane {
     const { x, y } = this;
     node(this.axes, "path", { d: `M${x.low},${y.high}V${y.low}H${x.high}` });
     for (const tick of x.ticks) {
-      node(this.axes, "text", { x: this.px(tick), y: y.low + 15, "text-anchor": "middle" }, String(tick));
+      node(this.axes, "text", { x: this.px(tick), y: y.low + 15, "text-anchor": "middle" }, (x.show ?? String)(tick));
     }
     for (const tick of y.ticks) {
-      node(this.axes, "text", { x: x.low - 6, y: this.py(tick) + 4, "text-anchor": "end" }, String(tick));
+      node(this.axes, "text", { x: x.low - 6, y: this.py(tick) + 4, "text-anchor": "end" }, (y.show ?? String)(tick));
     }
     node(this.axes, "text", { x: (x.low + x.high) / 2, y: y.low + 32, "text-anchor": "middle" }, x.label);
     node(this.axes, "text", { x: x.low + 6, y: y.high + 6 }, y.label);
