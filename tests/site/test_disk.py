@@ -2,7 +2,7 @@
 
 import pytest
 
-LIVE = ["neuron_orbits", "one_point", "starving", "two_logistics"]
+LIVE = ["neuron_orbits", "one_point", "starving", "two_clocks", "two_logistics"]
 
 
 def test_no_page_asks_for_a_module(soups):

@@ -1,6 +1,5 @@
 """The built site, as a reader gets it: complete offline, readable on a phone and in the dark."""
 
-import json
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urljoin
 
@@ -11,7 +10,6 @@ import pytest
 from lib.claims.ledger import read_ledger
 from lib.flow import gradient_flow
 from lib.models.two_layer import TwoLayer
-from lib.theory.orthogonal import Pair, TwoPlateaus
 from lib.training.losses import LOGISTIC
 
 SITE = Path(__file__).parents[2] / "_build" / "html"
@@ -201,37 +199,4 @@ def test_the_live_orbits_are_the_library_s(browser, address, live_pages):
         np.testing.assert_allclose(orbit[alive, 2], ours[1][alive], rtol=1e-7, atol=1e-9)
     page.locator("[data-live=neuron_orbits] input").first.fill("0.5")
     assert "learns" in page.inner_text("[data-live=neuron_orbits] .live-outcome")
-    page.close()
-
-
-def test_the_live_plateaus_are_the_library_s(browser, address, live_pages):
-    page = browser.new_page()
-    page.goto(f"{address}/{live_pages['two_logistics']}")
-    frame = page.locator("[data-live=two_logistics]")
-    data = json.loads(frame.get_attribute("data-parameters"))
-    exponent = 6
-    halves = [
-        at + exponent * np.log(10) / rate for at, rate in zip(data["offsets"], data["rates"], strict=True)
-    ]
-    times = np.linspace(0, 1.5 * max(halves), 50)
-    module = "import('/_static/live/two_logistics.js')"
-    script = f"([times, data]) => {module}.then(m => times.map(t => m.loss(t, data)))"
-    drawn = page.evaluate(script, [times.tolist(), {**data, "halfTimes": halves}])
-    groups, nothing = Pair(np.array([0]), np.array([1])), np.empty(0)
-    theory = TwoPlateaus(
-        data["n"],
-        groups,
-        Pair(*data["rates"]),
-        Pair(1.0, 1.0),
-        Pair(*halves),
-        nothing,
-        nothing,
-        nothing,
-        nothing,
-        Pair(*data["norms"]),
-    )
-    np.testing.assert_allclose(drawn, theory.loss(times), rtol=1e-12)
-    before = frame.locator("output").last.inner_text()
-    frame.locator("input").fill("100")
-    assert frame.locator("output").last.inner_text() != before
     page.close()

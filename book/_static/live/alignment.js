@@ -2,6 +2,7 @@
 // obeys w' = s |w| (sum of F_i x_i over its active data).  Until its pattern changes the sum g is constant, and the angle
 // d between w and g obeys tan(d/2) ~ exp(-|g| t).
 const STILL = 1e-12;
+const LINE = 1e-9; // cosine to a boundary on which a neuron is
 
 export const wrap = (angle) => angle - 2 * Math.PI * Math.round(angle / (2 * Math.PI));
 export const angleOf = ([x, y]) => Math.atan2(y, x);
@@ -23,48 +24,47 @@ export function after({ angle, logNorm, speed, towards }, wait) {
   return { angle: towards + turned, logNorm: logNorm + logAdd(rising, falling) };
 }
 
-// The first boundary on the way of a stage: that of the datum i is at right angles to it.
-function crossing({ angle, speed, towards }, normals, held) {
+// The first boundary on the way of a stage: those of a datum are at right angles to it.
+function crossing({ angle, speed, towards }, normals) {
   const away = wrap(angle - towards);
-  let first = null;
-  normals.forEach((normal, datum) => {
-    if (datum === held) return;
-    for (const boundary of [normal - Math.PI / 2, normal + Math.PI / 2]) {
-      const left = wrap(boundary - towards);
-      const between = left * away > 0 && Math.abs(left) < Math.abs(away) && Math.abs(left) > STILL;
-      if (between && !(Math.abs(left) <= Math.abs(first?.left))) first = { datum, boundary, left };
-    }
-  });
-  if (!first) return null;
-  return { ...first, wait: Math.log(Math.tan(Math.abs(away) / 2) / Math.tan(Math.abs(first.left) / 2)) / speed };
+  const boundaries = normals.flatMap((normal) => [normal - Math.PI / 2, normal + Math.PI / 2]);
+  const left = boundaries.map((boundary) => wrap(boundary - towards)).filter((rest) => rest * away > 0);
+  const ahead = left.map(Math.abs).filter((rest) => rest > STILL && rest < Math.abs(away) - STILL);
+  if (!ahead.length) return null;
+  const rest = Math.max(...ahead);
+  const wait = Math.log(Math.tan(Math.abs(away) / 2) / Math.tan(rest / 2)) / speed;
+  return { wait, angle: towards + Math.sign(away) * rest };
 }
 
-// The path of a neuron as stages of constant pattern, by the time at which each begins.  Where one datum pushes a neuron
-// out that the others push in, it slides along that datum's boundary, which in the plane is a ray.
+// The path of a neuron as stages of constant pattern, by the time at which each begins.  Where data on one line push a
+// neuron back that the others push across, it slides along their boundary, which in the plane is a ray.
 export function align({ angle, sign, logNorm = 0 }, inputs, forces) {
   const normals = inputs.map(angleOf);
   const pushes = forces.map((force) => sign * force);
-  const active = normals.map((normal) => Math.abs(wrap(angle - normal)) < Math.PI / 2);
-  const drift = () => sum(inputs, pushes.map((push, i) => (active[i] ? push : 0)));
-  const begun = (from, g) => ({ from, angle, logNorm, active: [...active], speed: Math.hypot(...g), towards: angleOf(g) });
-  const stages = [begun(0, drift())];
-  for (let held = -1; ; ) {
+  let active = normals.map((normal) => Math.abs(wrap(angle - normal)) < Math.PI / 2);
+  const drift = (active) => sum(inputs, pushes.map((push, i) => (active[i] ? push : 0)));
+  const begun = (from, g) => ({ from, angle, logNorm, active, speed: Math.hypot(...g), towards: angleOf(g) });
+  const stages = [begun(0, drift(active))];
+  for (;;) {
     const stage = stages.at(-1);
-    const next = stage.speed > STILL ? crossing(stage, normals, held) : null;
+    const next = stage.speed > STILL ? crossing(stage, normals) : null;
     if (!next) return stages;
-    held = next.datum;
-    const before = dot(drift(), inputs[held]);
+    const onLine = normals.map((normal) => Math.abs(Math.cos(next.angle - normal)) < LINE);
+    const across = [-Math.sin(next.angle), Math.cos(next.angle)];
+    const crossed = active.map((now, i) => now !== onLine[i]);
+    const [before, then] = [active, crossed].map((pattern) => dot(drift(pattern), across));
+    const still = Math.abs(then) <= STILL;
+    active = before * then > 0 && !still ? crossed : active.map((now, i) => now && !onLine[i]);
     logNorm = after(stage, next.wait).logNorm;
-    angle = next.boundary;
-    active[held] = !active[held];
-    const then = dot(drift(), inputs[held]);
-    const goesOn = before * then > 0 && Math.abs(then) > STILL;
-    if (!goesOn) active[held] = false;
-    const slides = before * then < 0 && Math.abs(then) > STILL;
+    angle = next.angle;
+    const slides = before * then < 0 && !still;
     const ray = [Math.cos(angle), Math.sin(angle)];
-    const along = dot(drift(), ray);
-    stages.push(begun(stage.from + next.wait, slides ? [along * ray[0], along * ray[1]] : drift()));
-    if (slides) return stages;
+    const along = dot(drift(active), ray);
+    stages.push(begun(stage.from + next.wait, slides ? [along * ray[0], along * ray[1]] : drift(active)));
+    if (slides) {
+      stages.at(-1).slidesOn = onLine;
+      return stages;
+    }
   }
 }
 

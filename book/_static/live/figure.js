@@ -94,8 +94,9 @@ export class LiveFigure {
   }
 
   // A point that is dragged or moved by the arrow keys: `at(state)` is where it stands (null: nowhere),
-  // `to(point, state)` what a move changes, `step` how far a key moves it, `say(state)` where it is in words.
-  handle(plane, { label, kind = "simulation", at, to, step, say }) {
+  // `to(point, state)` what a move changes, `step` how far a key moves it (or `turn` by how many degrees about the
+  // origin), `say(state)` where it is in words.
+  handle(plane, { label, kind = "simulation", at, to, step, turn, say }) {
     const knob = node(plane.handles, "g", { class: `live-handle ${kind}`, tabindex: 0, role: "slider", "aria-label": label });
     node(knob, "circle", { r: 14, class: "live-grip" });
     node(knob, "circle", { r: 6, class: `live-dot ${kind}` });
@@ -117,7 +118,9 @@ export class LiveFigure {
       event.preventDefault();
       const far = event.shiftKey ? 5 : 1;
       const [x, y] = at(this.state);
-      move([x + far * by[0] * step[0], y + far * by[1] * step[1]]);
+      const angle = Math.atan2(y, x) + (far * (by[1] - by[0]) * turn * Math.PI) / 180;
+      if (turn) move([Math.hypot(x, y) * Math.cos(angle), Math.hypot(x, y) * Math.sin(angle)]);
+      else move([x + far * by[0] * step[0], y + far * by[1] * step[1]]);
     });
     this.follow.push((state) => {
       const place = at(state);
