@@ -111,19 +111,19 @@ function staircase({ dropsNeed, classes }, { fitted, rule }, inputs, labels) {
 
 function agreement({ hard, both, lineNeeds }, { network }, inputs, labels) {
   if (!both) return [false, needs(["points of both classes"])];
-  const where = inputs[0].length > 2 ? "No line" : "No line through the origin";
-  if (!hard) return [true, `${where} separates these points, so the neurons cannot all agree with the labels.`];
+  const line = inputs[0].length > 2 ? "line" : "line through the origin";
+  if (!hard) return [true, `No ${line} separates these points, so the neurons cannot all agree with the labels.`];
   const count = `Now ${agreeing(network, inputs, labels)} of ${network.m} do.`;
   const limit = lineNeeds.length ? "" : " If all do for good, they end as one neuron of each sign.";
-  return [true, `A line separates the points, with margin ${rounded(1 / norm(hard))}: all neurons can agree with the labels. ${count}${limit}`];
+  return [true, `A ${line} separates the points, with margin ${rounded(1 / norm(hard))}: all neurons can agree with the labels. ${count}${limit}`];
 }
 
 function line({ hard, program, lineNeeds }) {
   if (!hard) return [false, "The theorem asks for points that a line separates."];
-  const margin = `The line of the hard margin lies at ${angleOf(hard)}°`;
-  if (lineNeeds.length) return [false, `${margin} (dashed). ${needs(lineNeeds)}`];
+  const margin = angleOf(hard);
+  if (lineNeeds.length) return [false, `The line of the hard margin lies at ${margin}° (dashed). ${needs(lineNeeds)}`];
   const limit = angleOf(difference(program));
-  return [true, `${margin}. But if all neurons agree with the labels for good, the boundary goes to the dashed line of program (8), at ${limit}°.`];
+  return [true, `While all neurons agree with the labels, the boundary goes, slowly, to the line of program (8) at ${limit}° (dashed). The hard margin is at ${margin}°.`];
 }
 
 function end({ end: margin, endNeeds }, training, inputs, labels, f) {
