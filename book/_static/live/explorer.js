@@ -14,7 +14,8 @@ const SECONDS = { slow: 24, normal: 9, fast: 3 };
 // The slider of steps is logarithmic, and begins at none.
 const stepsAt = (time) => Math.round(EARLY * (10 ** time - 1));
 const timeOf = (steps) => Math.log10(1 + steps / EARLY);
-const written = (value) => (value >= 0.001 || value === 0 ? String(Number(value.toPrecision(3))) : value.toExponential(1).replace("-", "−"));
+const minus = (text) => text.replace("-", "−");
+const written = (value) => (value >= 0.001 || !value ? String(Number(value.toPrecision(3))) : minus(value.toExponential(1)));
 
 class Explorer extends LiveFigure {
   origin({ preset }) {
@@ -40,24 +41,23 @@ function runs() {
     if (JSON.stringify(settings) === key) return run;
     key = JSON.stringify(settings);
     const points = listOf(settings.points);
-    const data = dataOf(points, settings.bias === "with");
-    const d = data.inputs.length / data.n;
-    const inputs = Array.from({ length: data.n }, (_, i) => [...data.inputs.slice(i * d, (i + 1) * d)]);
-    const labels = [...data.labels];
-    const start = begin({ ...settings, m: settings.width, d, scale: 10 ** settings.scale });
+    const inputs = points.map(([x, y]) => (settings.bias === "with" ? [x, y, 1] : [x, y]));
+    const labels = points.map(([, , label]) => label);
+    const start = begin({ ...settings, m: settings.width, d: inputs[0].length, scale: 10 ** settings.scale });
     const predictions = foretold(start, inputs, labels, settings);
     const rule = { ...settings, step: 10 ** settings.step, strength: 10 ** settings.strength };
-    return (run = { inputs, labels, predictions, training: new Training(start, data, rule) });
+    return (run = { inputs, labels, predictions, training: new Training(start, dataOf(inputs, labels), rule) });
   };
 }
 
 function words({ labels, training }, f, goal, longest, loss, step) {
   const { made, lost } = training;
   if (lost) return `The weights are no longer finite after step ${made + 1}: take shorter steps.`;
-  if (!made && !goal) return `Before training the loss is ${written(loss)}, and the longest arrow stands for a weight of ${written(longest)}. Press Play.`;
+  const arrow = `The longest arrow stands for a weight of ${written(longest)}.`;
+  if (!made && !goal) return `Before training the loss is ${written(loss)}. ${arrow} Press Play.`;
   const wrong = labels.filter((label, i) => label * f[i] <= 0).length;
   const right = wrong ? `${wrong} of ${labels.length} points are on the wrong side` : "all points are on their side";
-  return `After ${made.toLocaleString("en")} steps (time ${written(step * made)}) the loss is ${written(loss)}; ${right}. The longest arrow stands for a weight of ${written(longest)}.`;
+  return `After ${made.toLocaleString("en")} steps (time ${written(step * made)}) the loss is ${written(loss)}; ${right}. ${arrow}`;
 }
 
 function fillStrip(list, items) {
@@ -94,7 +94,9 @@ export function show(frame) {
   figure.plots.after(figure.buttons);
   const theory = document.createElement("ul");
   theory.className = "live-theory";
-  figure.outcome.after(theory);
+  const title = Object.assign(document.createElement("p"), { textContent: "What the theorems say of these points", id: "live-theory" });
+  theory.setAttribute("aria-labelledby", title.id);
+  figure.outcome.after(title, theory);
   const runOf = runs();
   let timer = 0;
 
@@ -120,7 +122,13 @@ export function show(frame) {
   figure.allowed.points = arePoints;
   figure.choice("preset", { label: "start from", options: NAMES });
   figure.slider("scale", { label: "scale of the start", from: -6, to: 0, step: 0.1, show: power });
-  figure.player("time", { label: "steps", to: DECADES, step: 0.01, seconds: ({ pace }) => SECONDS[pace], show: (time) => stepsAt(time).toLocaleString("en") });
+  figure.player("time", {
+    label: "steps",
+    to: DECADES,
+    step: 0.01,
+    seconds: ({ pace }) => SECONDS[pace],
+    show: (time) => stepsAt(time).toLocaleString("en"),
+  });
   figure.button("One step", () => figure.set({ time: timeOf(stepsAt(figure.state.time) + 1) }));
   figure.button("Rewind", () => figure.set({ time: 0 }));
   figure.group("Points and settings", !onPhone);
@@ -128,7 +136,8 @@ export function show(frame) {
   figure.choice("brush", { label: "a click adds", options: { blue: "a blue point (+)", orange: "an orange point (−)" } });
   figure.slider("slope", { label: "slope", from: 0, to: 1, step: 0.05, show: (slope) => slope.toFixed(2) });
   figure.choice("loss", { label: "loss", options: { square: "square", logistic: "logistic", exponential: "exponential" } });
-  figure.choice("penalty", { label: "penalty", options: { none: "none", ridge: "on the weights (ridge)", decoupling: "on the outputs (spectral decoupling)" } });
+  const penalties = { none: "none", ridge: "on the weights (ridge)", decoupling: "on the outputs (spectral decoupling)" };
+  figure.choice("penalty", { label: "penalty", options: penalties });
   figure.slider("strength", { label: "its strength", from: -4, to: 0, step: 0.1, show: power });
   figure.slider("step", { label: "step", from: -3, to: 0, step: 0.1, show: power });
   figure.slider("width", { label: "neurons", from: 2, to: 200, step: 1 });
