@@ -2,7 +2,7 @@
 
 import pytest
 
-LIVE = ["neuron_orbits", "one_point", "starving", "two_clocks", "two_logistics"]
+LIVE = ["explorer", "neuron_orbits", "one_point", "starving", "two_clocks", "two_logistics"]
 
 
 def test_no_page_asks_for_a_module(soups):
@@ -33,9 +33,9 @@ def test_a_live_figure_moves_in_the_place_of_its_picture(open_page, disk, live_p
     assert not figure.locator(".drawing").is_visible()
     assert page.locator(".output script[src*=live]").count() == 0, "an empty box is left where it stood"
     line = figure.locator("path.live-line").last
-    before, words = line.get_attribute("d"), figure.locator("output").last.inner_text()
+    before, words = line.get_attribute("d"), figure.locator(".live-outcome").inner_text()
     figure.locator("input").first.press("Home")
-    assert line.get_attribute("d") != before and figure.locator("output").last.inner_text() != words
+    assert line.get_attribute("d") != before and figure.locator(".live-outcome").inner_text() != words
     size = "svg => svg.getBoundingClientRect().width / svg.viewBox.baseVal.width * 12"
     assert figure.locator(".live-figure svg").last.evaluate(size) >= 9, "the labels are too small"
     assert page.errors == []
