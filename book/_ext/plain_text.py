@@ -15,7 +15,7 @@ propto ∝ ll ≪ gg ≫ emptyset ∅ star * dagger † sqrt √ langle ⟨ rang
 NAMES, SHOWN = CHARACTERS.split()[::2], CHARACTERS.split()[1::2]
 SYMBOLS = dict(zip(NAMES, SHOWN, strict=True)) | {"quad": " ", "qquad": " ", "|": "‖"}
 LAYOUT = re.compile(
-    r"\\(?:begin|end)\{\w+\}|\\(?:[Bb]igg?[lr]?|left|right|textstyle)(?![A-Za-z])|\\[\\!,; ]|&"
+    r"\\(?:begin|end)\{\w+\}|\\(?:[Bb]igg?[lr]?|left|right|rm|textstyle)(?![A-Za-z])|\\[\\!,; ]|&"
 )
 NAMED = re.compile(r"\\(?:operatorname|text|mathrm|mathbf|mathbb|mathcal)\s*(?:\{([^{}]*)\}|(\w))")
 SCRIPT = re.compile(r"([_^√¯˙~])\s*\{([^{}]*)\}")

@@ -95,14 +95,22 @@ def name_rows(app: Sphinx, doctree: nodes.document) -> None:
             row["ids"].append(f"symbol-{section}-{number}")
 
 
+def text(cell: nodes.Element) -> str:
+    """The text of a cell with its formulas as characters."""
+    parts = (
+        f"${part}$" if isinstance(part.parent, nodes.math) else part for part in cell.findall(nodes.Text)
+    )
+    return plain("".join(parts))
+
+
 def rows(env: BuildEnvironment) -> list[Row]:
     """All rows of the tables of notation."""
     found = []
     for section, row in table_rows(env.get_doctree(NOTATION)):
-        ours, meaning, theirs = (plain(cell.astext()) for cell in row)
+        ours, meaning, theirs = map(text, row)
         symbols = frozenset(symbol for math in row[0].findall(nodes.math) for symbol in forms(math.astext()))
-        text = f"{meaning}; in the paper: {theirs}" if theirs else meaning
-        found.append(Row(section, row["ids"][0], symbols, ours, text))
+        said = f"{meaning}; in the paper: {theirs}" if theirs else meaning
+        found.append(Row(section, row["ids"][0], symbols, ours, said))
     return found
 
 

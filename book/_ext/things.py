@@ -19,13 +19,15 @@ from symbols import NOTATION, rows
 
 from lib.claims.ledger import Paper, read_ledger
 
+SECTIONED = (nodes.section, nodes.document)
+
 Thing = tuple[str, str, str, str, str]
 """What it is, its name, its text, its address from the root of the site, and its verdict if it has one."""
 
 
-def line(text: str) -> str:
+def line(text: str, length: int = 160) -> str:
     """Return a text with TeX as characters, short enough for a line of the index."""
-    return shorten(plain(text.replace("`", "")), 160, placeholder=" …")
+    return shorten(plain(text.replace("`", "")), length, placeholder=" …")
 
 
 def claims(env: BuildEnvironment, papers: tuple[Paper, ...]) -> Iterator[Thing]:
@@ -48,12 +50,14 @@ def errata(env: BuildEnvironment, papers: tuple[Paper, ...]) -> Iterator[Thing]:
 
 
 def sections(env: BuildEnvironment) -> Iterator[Thing]:
+    """The pages and their sections; what the reference of the library has is among its names."""
     for page, contents in env.tocs.items():
         chapter = env.titles[page].astext()
+        first = next(env.get_doctree(page).findall(nodes.paragraph), None)
+        yield "page", chapter, line(first.astext(), 300) if first else "", f"{page}.html", ""
         for link in contents.findall(nodes.reference):
-            kind = "section" if link["anchorname"] else "page"
-            name = link.astext() if kind == "section" else chapter
-            yield kind, name, chapter if kind == "section" else "", f"{page}.html{link['anchorname']}", ""
+            if link["anchorname"] and not page.startswith("book/api/"):
+                yield "section", link.astext(), chapter, f"{page}.html{link['anchorname']}", ""
 
 
 def boxes_and_figures(env: BuildEnvironment) -> Iterator[Thing]:
@@ -65,6 +69,18 @@ def boxes_and_figures(env: BuildEnvironment) -> Iterator[Thing]:
         for box in tree.findall(lambda node: isinstance(node, nodes.Element) and "realtype" in node):
             title = line(box["title"]).strip("()") or box["label"]
             yield box["realtype"], title, chapter, f"{page}.html#{box['ids'][0]}", ""
+
+
+def passages(env: BuildEnvironment) -> Iterator[Thing]:
+    """What paragraphs of chapters begin with in bold or italics, and end with a full stop: their subject."""
+    for page in env.found_docs:
+        for paragraph in env.get_doctree(page).findall(nodes.paragraph):
+            first, section = paragraph.next_node(), paragraph.parent
+            if isinstance(first, nodes.strong | nodes.emphasis) and first.astext().endswith((".", "?")):
+                while not (isinstance(section, nodes.section) and isinstance(section.parent, SECTIONED)):
+                    section = section.parent
+                place = f"{page}.html#{section['ids'][0]}"
+                yield "passage", line(first.astext()).rstrip("."), env.titles[page].astext(), place, ""
 
 
 def notation(env: BuildEnvironment) -> Iterator[Thing]:
@@ -87,6 +103,7 @@ def write_index(app: Sphinx, exception: Exception | None) -> None:
         *errata(env, papers),
         *boxes_and_figures(env),
         *sections(env),
+        *passages(env),
         *notation(env),
         *library(env),
     ]

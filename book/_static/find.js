@@ -26,12 +26,23 @@ function entry([kind, name, text, address, verdict]) {
   return item;
 }
 
+function everywhere(query) {
+  const item = document.createElement("li");
+  const link = document.createElement("a");
+  link.href = `${root}search.html?q=${encodeURIComponent(query)}`;
+  link.textContent = `All pages with “${query}”`;
+  item.append(link);
+  return item;
+}
+
 for (const box of document.querySelectorAll("form.bd-search input[name=q]")) {
   let found = null;
   const show = async () => {
     await load(THINGS);
     found ??= list(box);
-    found.replaceChildren(...ranked(window.thingsOfTheBook, box.value).slice(0, 12).map(entry));
+    const query = box.value.trim();
+    const hits = ranked(window.thingsOfTheBook, query).slice(0, 12).map(entry);
+    found.replaceChildren(...hits, ...(query && !document.querySelector("ul.search") ? [everywhere(query)] : []));
   };
   box.addEventListener("focus", () => load(THINGS), { once: true });
   box.addEventListener("input", show);
