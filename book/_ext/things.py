@@ -1,4 +1,4 @@
-"""An index of the things in the book: claims, errata, theorems, figures, sections and names of the library.
+"""An index of the book: claims, errata, theorems, figures, sections, symbols and names of the library.
 
 It is one classic script, which the search box loads when it is first used, so it works from the disk as well.
 """
@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from textwrap import shorten
 
-from claim_addresses import plain
 from claim_cards import erratum_of, ledger_pages, verdict_of, verdicts
 from docutils import nodes
+from plain_text import plain
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
+from symbols import NOTATION, rows
 
 from lib.claims.ledger import Paper, read_ledger
 
@@ -66,7 +67,12 @@ def boxes_and_figures(env: BuildEnvironment) -> Iterator[Thing]:
             yield box["realtype"], title, chapter, f"{page}.html#{box['ids'][0]}", ""
 
 
-def symbols(env: BuildEnvironment) -> Iterator[Thing]:
+def notation(env: BuildEnvironment) -> Iterator[Thing]:
+    for row in rows(env):
+        yield "symbol", row.name, row.meaning, f"{NOTATION}.html#{row.anchor}", ""
+
+
+def library(env: BuildEnvironment) -> Iterator[Thing]:
     for name, obj in env.domaindata["py"]["objects"].items():
         if not obj.aliased:
             yield "lib", name, "", f"{obj.docname}.html#{obj.node_id}", ""
@@ -81,7 +87,8 @@ def write_index(app: Sphinx, exception: Exception | None) -> None:
         *errata(env, papers),
         *boxes_and_figures(env),
         *sections(env),
-        *symbols(env),
+        *notation(env),
+        *library(env),
     ]
     script = f"window.thingsOfTheBook = {json.dumps(things, ensure_ascii=False)};\n"
     Path(app.outdir, "_static", "things.js").write_text(script, encoding="utf-8")

@@ -1,203 +1,249 @@
 """The live figures: what they draw is what the library computes, and every control moves something."""
 
+import json
+from itertools import product
+
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
+from scipy.special import expit
 
 from lib.flow import gradient_flow
-from lib.flow.alignment import alignment_phase
-from lib.models.two_layer import Start
-from lib.seeds import generator
-from lib.theory.alignment import alignment_constants
-from lib.theory.orthogonal import two_plateaus
-from lib.training.losses import EXPONENTIAL, SQUARE
+from lib.geometry.level_sets import boundary_angles
+from lib.geometry.programs import agreement_program, extended_agreement_program, linear_svm
+from lib.models.two_layer import TwoLayer
+from lib.theory.dual import FeatureProblem, primal_responses, rotation, two_features
+from lib.training.losses import LOGISTIC
 
-PAIR = np.array([(-0.5, 1.0), (2.0, 1.0)])
-CLASSES = np.array([1, 1, -1, -1])
-SEPARABLE = [(20, 55, 160, 190), (5, 75, 160, 190), (20, 20, 160, 200), (0, 40, 180, 200)]
-OTHERS = [(20, 80, 150, 250), (10, 130, 160, 190), (10, 60, 70, 240), (0, 90, 45, 200)]
+MOVING = "book/moving.html"
+# A state of each figure that is not its first one, and the label of a handle that obeys the arrow keys.
+FIGURES = {
+    "starving": ({"s1": "1", "delta": "-0.3", "penalty": "decoupling"}, "Strength of feature 1"),
+    "one_point": ({"place": "1,2", "slope": "0.6", "time": "10"}, "The point that is dragged"),
+}
+HANDLES = [pytest.param(name, label, id=name) for name, (_, label) in FIGURES.items()]
 
 
 @pytest.fixture(scope="module")
-def module(browser, address):
-    """Call a function of JavaScript with the exports of a live module and arguments."""
+def call(browser, address):
+    """Call an exported function of a live figure's module for many lists of arguments."""
     page = browser.new_page()
-    page.goto(f"{address}/_static/book.css")
+    page.goto(f"{address}/{MOVING}")
 
-    def called(name, function, *arguments):
-        script = f"(given) => import('/_static/live/{name}.js').then((m) => ({function})(m, ...given))"
-        return page.evaluate(script, list(arguments))
+    def called(module, name, arguments):
+        script = "([module, name, all]) => import(module).then((m) => all.map((each) => m[name](...each)))"
+        return page.evaluate(script, [f"/_static/live/{module}.js", name, arguments])
 
     yield called
     page.close()
 
 
-def circle(degrees):
-    angles = np.deg2rad(degrees)
-    return np.column_stack([np.cos(angles), np.sin(angles)])
-
-
-def polar(start):
-    angles = np.arctan2(start.directions[:, 1], start.directions[:, 0])
-    parts = zip(angles.tolist(), start.log_norms.tolist(), start.signs.tolist(), strict=True)
-    return [{"angle": angle, "logNorm": log_norm, "sign": sign} for angle, log_norm, sign in parts]
-
-
-@pytest.mark.parametrize("power", [2, 8, 1000])
-@pytest.mark.parametrize("labels", [(-1.0, 1.0), (-1.5, 0.75), (-2.0, 0.5)])
-def test_the_waits_and_the_loss_are_those_of_the_two_plateaus(module, labels, power):
-    start = Start.gaussian(60, 2, 0.0, rng=generator(0))
-    theory = two_plateaus(start.scaled(-power * np.log(10)), PAIR, labels)
-    times = np.linspace(0, 1.2 * max(theory.half_times), 60)
-    script = """(m, starts, inputs, labels, power, times) => {
-        const flow = m.plateaus(starts, inputs, labels, power);
-        return [flow.halfTimes, times.map((t) => m.loss(t, flow))];
-    }"""
-    halves, losses = module(
-        "two_logistics", script, polar(start), PAIR.tolist(), labels, power, times.tolist()
-    )
-    np.testing.assert_allclose(halves, theory.half_times, rtol=1e-14, atol=1e-14)
-    # The logistic functions turn an error of 1e-14 of a half-time of up to 1e4 into 1e-10 of themselves.
-    np.testing.assert_allclose(losses, theory.loss(times), rtol=1e-10)
-
-
-@pytest.mark.parametrize("labels", [(-1.0, 1.0), (-1.5, 0.75)])
-def test_the_neurons_are_those_of_the_flow(module, labels):
-    scaled = Start.gaussian(60, 2, 0.0, rng=generator(0))
-    start = scaled.scaled(-8 * np.log(10))
-    half_times = two_plateaus(start, PAIR, labels).half_times
-    times = np.linspace(0, 1.2 * max(half_times), 60)
-    script = """(m, starts, inputs, labels, times, at) => {
-        const flow = m.plateaus(starts, inputs, labels, 8);
-        const neurons = times.map((t) => m.neuronsAt(t, flow));
-        const outputs = neurons.map((all) => m.learned(at, all));
-        return [neurons.map((all) => all.map((n) => [n.angle, n.logNorm])), outputs];
-    }"""
-    drawn, outputs = module(
-        "two_logistics", script, polar(scaled), PAIR.tolist(), labels, times.tolist(), 1.3
-    )
-    angles, log_norms = np.moveaxis(np.array(drawn), 2, 0)
-    run = gradient_flow(start, PAIR, labels, SQUARE, until=times[-1], rtol=1e-11)
-    at = run.at(times)
-    # What the theory leaves out is of the order of the squared scale, 1e-16; the flow's errors are larger.
-    np.testing.assert_allclose(np.stack([np.cos(angles), np.sin(angles)], 2), at.directions, atol=1e-8)
-    np.testing.assert_allclose(log_norms, at.log_norms, atol=1e-8)
-    exact = [run.network_at(time)(np.array([[1.3, 1.0]]))[0] for time in times]
-    np.testing.assert_allclose(outputs, exact, atol=1e-8)
-
-
-FAN, SIGNS = circle(3 * np.arange(120) + 2.2), np.resize([1, -1], 120)
-NEURONS = polar(Start(FAN, np.zeros(120), SIGNS))
-
-
-def turned(module, degrees):
-    script = """(m, neurons, angles, labels) => {
-        const story = m.turning(neurons, angles, labels);
-        const changes = story.paths.flatMap((path, j) => path.slice(1).flatMap(({ from, active }, k) =>
-            active.flatMap((now, i) => (now === path[k].active[i] ? [] : [[j, i, Number(now), from]]))));
-        return [changes, m.anglesAt(story, 1.5), m.wrongChanges(story).flat().length];
-    }"""
-    changes, angles, wrong = module("clocks", script, NEURONS, np.deg2rad(degrees).tolist(), CLASSES.tolist())
-    return np.array(sorted(changes)), np.array(angles), wrong
-
-
-@pytest.mark.parametrize("degrees", SEPARABLE + OTHERS)
-def test_the_neurons_turn_as_in_the_exact_alignment(module, degrees):
-    changes, angles, wrong = turned(module, degrees)
-    phase = alignment_phase(FAN, SIGNS, circle(degrees), CLASSES, sliding=True)
-    expected = np.array(sorted([j, i, entering, time] for time, j, i, entering in phase.events.tolist()))
-    np.testing.assert_array_equal(changes[:, :3], expected[:, :3])
-    np.testing.assert_allclose(changes[:, 3], expected[:, 3], rtol=0, atol=1e-9)
-    np.testing.assert_allclose(circle(np.rad2deg(angles)), phase.at([1.5])[0][0], atol=1e-9)
-    neurons, data, entering = expected[:, :3].astype(int).T
-    against = entering != (SIGNS[neurons] == CLASSES[data])
-    assert wrong == against.sum()
-    assert (wrong > 0) == (degrees in OTHERS)
-
-
-@pytest.mark.parametrize("degrees", SEPARABLE)
-def test_the_bounds_are_those_of_the_chapter(module, degrees):
-    given = np.deg2rad(degrees).tolist(), CLASSES.tolist(), NEURONS
-    drawn = module("separation", "(m, ...given) => m.bounds(...given)", *given)
-    c = alignment_constants(FAN, SIGNS, circle(degrees), CLASSES)
-    ours = (2 + 3 * np.log1p(1 / c.mu) - np.log(c.zeta_2)) / (c.kappa * c.x_min)
-    printed = 16 * np.log(c.n) / (min(c.zeta, c.xi) * np.sqrt(c.mu) * c.x_min)
-    np.testing.assert_allclose([drawn["ours"], drawn["printed"]], [ours, printed], rtol=1e-7)
-
-
-@pytest.mark.parametrize(
-    "degrees, power", [(SEPARABLE[0], 1), (SEPARABLE[0], 8), (SEPARABLE[1], 50), (OTHERS[0], 8)]
-)
-def test_the_loss_is_halved_when_the_flow_says(module, degrees, power):
-    script = "(m, neurons, a, y, power) => m.halved(m.training(m.turning(neurons, a, y), power))"
-    half = module("clocks", script, NEURONS, np.deg2rad(degrees).tolist(), CLASSES.tolist(), power)
-    start = Start(FAN, np.full(120, -power * np.log(10)), SIGNS)
-    until = {"until": half + 0.1, "reduction": "sum", "rtol": 1e-8}
-    run = gradient_flow(start, circle(degrees), CLASSES, EXPONENTIAL, **until)
-    before, after = run.loss([0.998 * half, 1.002 * half]) / run.loss([0.0])
-    assert before > 0.5 > after
-
-
-def figure_of(open_page, address, name, query=""):
-    page = open_page(f"{address}/book/moving.html{query}#fig-live-{name.replace('_', '-')}")
+def opened(open_page, address, name, state=None):
+    query = "?" + "&".join(f"{key}={value}" for key, value in state.items()) if state else ""
+    page = open_page(f"{address}/{MOVING}{query}#fig-live-{name.replace('_', '-')}")
     return page, page.locator(f"[data-live={name}]")
 
 
-def outcome(figure):
-    return figure.locator(".live-outcome").inner_text()
+def drawn(figure):
+    """What stands on the ground of the planes; the ground may be refined a moment later."""
+    layers = figure.locator("svg > g:not(.live-ground)")
+    return layers.evaluate_all("all => all.map((one) => one.innerHTML).join('')")
 
 
-def test_every_control_of_the_waits_moves_something(open_page, address):
-    page, figure = figure_of(open_page, address, "two_logistics")
-    seen = [outcome(figure)]
-    for control in figure.locator("input").all():
-        control.press("ArrowRight")
-        seen.append(outcome(figure))
-    for handle in figure.locator(".live-handle").all():
-        handle.press("Shift+ArrowUp")
-        handle.press("Shift+ArrowLeft")
-        seen.append(outcome(figure))
-    assert len(set(seen)) == len(seen) == 6
-    ticks = figure.locator("svg").first.locator("text").all_inner_texts()
-    figure.locator("select").select_option("scaled")
-    assert figure.locator("svg").first.locator("text").all_inner_texts() != ticks
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_control_moves_something(open_page, address, name):
+    page, figure = opened(open_page, address, name)
+    for control in figure.locator("input, select").all():
+        before = drawn(figure)
+        if control.evaluate("one => one.tagName") == "SELECT":
+            control.select_option(index=1)
+        else:
+            control.press("End" if control.input_value() != control.get_attribute("max") else "Home")
+        assert drawn(figure) != before
     assert page.errors == []
 
 
-def test_labels_keep_their_signs_and_equal_speeds_close_the_second_wait(open_page, address):
-    _, figure = figure_of(open_page, address, "two_logistics", "?left=-1.5&right=0.75")
-    assert "adds 0.00 to this wait" in outcome(figure)
-    for name, key in (("blue", "ArrowDown"), ("orange", "ArrowUp")):
-        handle = figure.get_by_role("slider", name=f"Label of the {name} point")
-        for _ in range(20):
-            handle.press(f"Shift+{key}")
-        assert handle.get_attribute("aria-valuetext") == {"blue": "0.40", "orange": "−0.40"}[name]
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_link_sets_a_state(open_page, address, name):
+    state = FIGURES[name][0]
+    page, figure = opened(open_page, address, name, state)
+    opening = drawn(figure)
+    assert opening != drawn(opened(open_page, address, name)[1])
+    page.evaluate("history.replaceState(null, '', location.pathname)")
+    figure.get_by_role("button", name="Start again").click()
+    assert drawn(figure) != opening
+    query = "&".join(f"{key}={value}" for key, value in state.items())
+    anchor = f"?{query}#fig-live-{name.replace('_', '-')}"
+    page.evaluate("href => document.querySelector('.bd-article a.internal[href^=\"?\"]').href = href", anchor)
+    page.locator(f'a[href="{anchor}"]').click()
+    assert drawn(figure) == opening and page.errors == []
 
 
-def test_a_sentence_of_the_front_page_sets_the_state(open_page, address):
-    page = open_page(f"{address}/book/index.html")
-    figure = page.locator("[data-live=two_logistics]")
-    before = outcome(figure)
-    page.get_by_role("link", name="longer they wait").click()
-    assert outcome(figure) != before and "10⁻¹⁰⁰" in figure.inner_text()
-    assert page.errors == []
+@pytest.mark.parametrize("name", FIGURES)
+def test_links_of_the_page_name_what_a_figure_has(open_page, address, name):
+    page, figure = opened(open_page, address, name)
+    first = drawn(figure)
+    links = page.locator(f"a[href^='?'][href$='#fig-live-{name.replace('_', '-')}']").all()
+    seen = []
+    for link in links:
+        link.click()
+        seen.append(drawn(figure))
+    assert len(seen) >= 4 and len({first, *seen}) >= len(seen)
 
 
-def test_the_scale_moves_only_the_second_clock(open_page, address):
-    page, figure = figure_of(open_page, address, "two_clocks", "?power=10")
-    trained = "!document.querySelector('[data-live=two_clocks] .live-outcome').innerText.includes('…')"
-    page.wait_for_function(trained)
-    first = outcome(figure)
-    figure.locator("input").nth(1).press("End")
-    page.wait_for_function(trained)
-    last = outcome(figure)
-    assert first.split("; the loss is halved at ")[0] == last.split("; the loss is halved at ")[0]
-    assert float(last.split("halved at ")[1].split(". ")[0]) > 80
-    figure.get_by_role("slider", name="Positive datum 2").press("Shift+ArrowUp")
-    assert outcome(figure).split("μ")[1] != last.split("μ")[1]
-    assert page.errors == []
+@pytest.mark.parametrize(("name", "label"), HANDLES)
+def test_a_handle_obeys_the_arrow_keys(open_page, address, name, label):
+    _, figure = opened(open_page, address, name)
+    handle = figure.get_by_role("slider", name=label)
+    place, words = handle.get_attribute("transform"), handle.get_attribute("aria-valuetext")
+    handle.press("ArrowRight")
+    assert handle.get_attribute("transform") != place and handle.get_attribute("aria-valuetext") != words
+    handle.press("ArrowLeft")
+    assert handle.get_attribute("transform") == place
 
 
-def test_data_turned_too_far_break_the_theorem(open_page, address):
-    _, figure = figure_of(open_page, address, "two_clocks", "?degrees=5,125,160,190")
-    assert "not orthogonally separable" in outcome(figure) and "changes go the wrong way" in outcome(figure)
-    assert figure.locator("path.live-dots.contrast").count() == 1
+STRENGTHS = [(0.5, 5.0), (1.0, 2.0), (2.0, 2.0), (3.0, 2.0), (5.0, 0.5)]
+COUPLINGS = [-0.65, -0.3, 0.0, 0.01, 0.5, 0.65]
+WEIGHTS = [-2.0, -1.0, 0.0]
+
+
+def states(penalty):
+    for (s1, s2), delta, weight in product(STRENGTHS, COUPLINGS, WEIGHTS):
+        yield {"s1": s1, "s2": s2, "delta": delta, "weight": weight, "penalty": penalty}
+
+
+def problem(state, factor=1.0):
+    return two_features(state["delta"], factor * state["s1"], state["s2"], 10 ** state["weight"])
+
+
+def test_starving_ends_where_the_library_does(call):
+    found, wanted = [], []
+    for penalty in ("ridge", "decoupling"):
+        cases = list(states(penalty))
+        found += call("two_features", "end", [[state] for state in cases])
+        for one in cases:
+            decoupled = FeatureProblem(rotation(one["delta"]), np.ones(2), 10 ** one["weight"])
+            wanted.append(primal_responses(problem(one) if penalty == "ridge" else decoupled))
+    np.testing.assert_allclose(found, wanted, rtol=1e-10)
+    margins = call("two_features", "commonMargin", [[10**weight] for weight in WEIGHTS])
+    for margin, weight in zip(margins, WEIGHTS, strict=True):
+        lone = FeatureProblem(np.eye(1), np.ones(1), 10**weight)
+        np.testing.assert_allclose(margin, primal_responses(lone)[0], rtol=1e-10)
+
+
+def test_starving_or_feeding_is_the_library_s(call):
+    cases = list(states("ridge"))
+    effects = np.array(call("two_features", "effect", [[state] for state in cases]))
+    ends = np.array([primal_responses(problem(state)) for state in cases])
+    places = [[one["delta"], z.tolist()] for one, z in zip(cases, ends, strict=True)]
+    signs = np.array(call("two_features", "signAt", places))
+    step = 1e-4
+    raised, lowered = (
+        np.array([primal_responses(problem(state, np.exp(by)))[1] for state in cases]) for by in (step, -step)
+    )
+    slopes = (raised - lowered) / (2 * step * ends[:, 1])
+    np.testing.assert_allclose(effects, slopes, atol=1e-6)
+    clear = np.abs(slopes) > 1e-7
+    assert clear.mean() > 0.6
+    np.testing.assert_array_equal(signs[clear], np.sign(slopes[clear]))
+    corollary = [-np.sign(one["delta"] * (one["s1"] - one["s2"])) for one in cases]
+    np.testing.assert_array_equal(np.sign(slopes[clear]), np.array(corollary)[clear])
+    assert not np.any(call("two_features", "effect", [[state] for state in states("decoupling")]))
+
+
+@pytest.mark.parametrize("penalty", ["ridge", "decoupling"])
+def test_starving_takes_the_way_of_the_flow(call, penalty):
+    clock = np.linspace(-2, 4, 25)
+    cases = [state for state in states(penalty) if state["delta"] in (-0.3, 0.5) and state["weight"] < 0]
+    paths = call("two_features", "path", [[state, clock.tolist()] for state in cases])
+    for state, path in zip(cases, paths, strict=True):
+        features = rotation(state["delta"]) * [state["s1"], state["s2"]]
+        weight = 10 ** state["weight"]
+
+        def velocity(_, theta, features=features, weight=weight):
+            q = features @ theta
+            if penalty == "ridge":
+                return features.T @ expit(-q) - weight * theta
+            return features.T @ (expit(-q) - weight * q)
+
+        options = {"method": "LSODA", "rtol": 1e-11, "atol": 1e-13, "t_eval": 10**clock}
+        theta = solve_ivp(velocity, (0, 1e4), np.zeros(2), **options).y.T
+        np.testing.assert_allclose(path, theta * [state["s1"], state["s2"]], atol=1e-6)
+
+
+@pytest.fixture(scope="module")
+def six(soups):
+    """The points, labels and first neurons that the page gives to the figure."""
+    for soup in soups.values():
+        for frame in soup.select("[data-live=one_point]"):
+            return {
+                key: np.array(value, float) for key, value in json.loads(frame["data-parameters"]).items()
+            }
+
+
+def with_point(place, six):
+    return np.vstack([place, six["inputs"]]), np.append(1.0, six["labels"])
+
+
+def called_regime(solution, inputs, labels):
+    w, u = solution.reshape(2, 2)
+    own = np.concatenate([inputs[labels > 0] @ w, inputs[labels < 0] @ u])
+    other = np.concatenate([inputs[labels > 0] @ u, inputs[labels < 0] @ w])
+    if own.min() <= 0:
+        return "outside"
+    if np.abs(other).min() < 1e-9 * own.max():
+        return "kink"
+    return "perfect" if other.max() < 0 else "other"
+
+
+def test_the_map_of_one_point_is_the_library_s(call, six):
+    data = {"inputs": six["inputs"].tolist(), "labels": six["labels"].tolist()}
+    axis = np.linspace(-2.9, 2.9, 16)
+    cases = list(product(axis, axis, (0.05, 0.1, 0.6, 1.0)))
+    forecasts = call("one_point", "forecast", [[[x, y], data, slope] for x, y, slope in cases])
+    seen = set()
+    for (x, y, slope), forecast in zip(cases, forecasts, strict=True):
+        inputs, labels = with_point((x, y), six)
+        try:
+            solved = extended_agreement_program(inputs, labels, slope)
+        except ValueError:
+            seen.add("none")
+            assert forecast is None
+            continue
+        seen.add(forecast["regime"])
+        assert forecast["regime"] == called_regime(solved.x, inputs, labels)
+        np.testing.assert_allclose(forecast["w"] + forecast["u"], solved.x, atol=1e-8 * solved.norm)
+        if forecast["regime"] == "perfect":
+            line = agreement_program(inputs, labels, slope).x
+            np.testing.assert_allclose(forecast["w"] + forecast["u"], line, atol=1e-8 * solved.norm)
+        hard = call("explorer/programs", "hardMargin", [[inputs.tolist(), labels.tolist()]])[0]
+        np.testing.assert_allclose(hard, linear_svm(inputs, labels).x, rtol=1e-8)
+    assert seen == {"none", "perfect", "kink", "other"}
+
+
+PLACES = [(1, 2, 0.1), (-1, 1.2, 0.1), (-1, -1.2, 0.1), (0, -2, 0.1), (-1, 1.2, 0.6)]
+BENT = [False, True, False, False, False]
+
+
+def test_the_boundary_of_one_point_is_the_library_s(call, six):
+    logs = [3.0, 10.0, 30.0]
+    signs = np.repeat([1.0, -1.0], 3) / np.sqrt(3)
+    for (x, y, slope), bent in zip(PLACES, BENT, strict=True):
+        inputs, labels = with_point((x, y), six)
+        start = 0.01 * six["start"]
+        weights = call(
+            "clustered",
+            "train",
+            [[start.tolist(), inputs.tolist(), labels.tolist(), slope, [-3.0, *logs]]],
+        )[0][1:]
+        angles = call("clustered", "rays", [[one, slope] for one in weights])
+        network = TwoLayer(start, signs, slope)
+        run = gradient_flow(network, inputs, labels, LOGISTIC, log_until=30.0, train="first", rtol=1e-7)
+        at = run.at(log_times=logs)
+        for k, found in enumerate(angles):
+            own = boundary_angles(network.with_weights(np.array(weights[k]), signs))
+            np.testing.assert_allclose(found, own, atol=1e-8)
+            wanted = np.exp(at.log_norms[k])[:, None] * at.directions[k]
+            np.testing.assert_allclose(found, boundary_angles(network.with_weights(wanted, signs)), atol=0.5)
+        bends = call("one_point", "bend", [[angles[-1]]])[0]
+        assert (bends > 10) == bent and (bends < 0.5) != bent

@@ -1,6 +1,5 @@
 """The built site, as a reader gets it: complete offline, readable on a phone and in the dark."""
 
-import json
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urljoin
 
@@ -63,6 +62,8 @@ def test_links_and_files_exist(soups, site):
             ("source", "src"),
         ):
             for element in soup.find_all(tag, **{attribute: True}):
+                if "canonical" in element.get("rel", ()):
+                    continue
                 target = element[attribute]
                 external = target.startswith(("http:", "https:", "//"))
                 if external and tag != "a":
@@ -83,10 +84,26 @@ def anchors_of(soup):
     return {element[key] for key in ("id", "name") for element in soup.find_all(attrs={key: True})}
 
 
+def test_pages_are_numbered_and_sections_are_not(soups, site):
+    def numbers(heading):
+        return [
+            number.get_text().strip()
+            for soup in chapters
+            for number in soup.select(f"{heading} .section-number")
+        ]
+
+    chapters = [soups[site / name] for name in CHAPTERS]
+    found = [tuple(map(int, number.strip(".").split("."))) for number in numbers(".bd-article h1")]
+    below = {number[0]: sorted(n[1] for n in found if len(n) == 2 and n[0] == number[0]) for number in found}
+    assert sorted(number[0] for number in found if len(number) == 1) == list(range(1, len(below) + 1))
+    assert all(pages == list(range(1, len(pages) + 1)) for pages in below.values())
+    assert len(found) == len(set(found)) == len(CHAPTERS) and numbers(".bd-article h2") == []
+
+
 def test_figures_have_descriptions(soups, site):
     for name in PAGES:
-        for image in soups[site / name].select(".bd-article img"):
-            assert len(image.get("alt", "")) > 20, f"{name}: {image.get('src')}"
+        for image in soups[site / name].select(".bd-article :is(img, .drawing)"):
+            assert len(image.get("alt") or image.get("aria-label", "")) > 20, f"{name}: {image}"
 
 
 def test_nothing_unresolved_is_left_in_the_text(soups, site):
@@ -115,12 +132,11 @@ def test_a_chapter_downloads_as_a_notebook_with_outputs(soups, site, name):
     assert "{glue" not in prose and "```{" not in prose
 
 
-def test_the_scorecard_shows_every_claim_and_only_verdicts_that_cells_produced(soups, site):
+def test_the_scorecard_shows_every_claim_and_only_verdicts_that_cells_produced(soups, site, records):
     soup = soups[site / "book" / "scorecard.html"]
     rows = soup.select("tr.scorecard-row")
     claims = [claim for paper in read_ledger() for claim in paper.claims]
     assert [row.select_one("code").get_text() for row in rows] == [claim.id for claim in claims]
-    records = {entry["claim"]["id"]: entry for entry in json.loads((site / "claims.json").read_text())}
     assert len(records) >= 60
     for row, claim in zip(rows, claims, strict=True):
         shown = row.select_one(".verdict-badge").get_text()

@@ -13,6 +13,7 @@ export class LiveFigure {
   // `state` maps names to numbers, lists of numbers or words; `draw(state)` returns what there is to say of it.
   constructor(frame, state, draw) {
     frame.replaceChildren();
+    this.frame = frame;
     this.initial = state;
     this.state = { ...state };
     this.draw = draw;
@@ -33,6 +34,18 @@ export class LiveFigure {
     const plane = new Plane(this.plots, { width, height: height instanceof Function ? height(width) : height, ...options });
     plane.svg.style.flexBasis = `${width - 1}px`;
     return plane;
+  }
+
+  // Controls that are made from here on lie in a group of that name, below the outcome, which can be closed.
+  group(summary, open) {
+    const details = add(this.frame, "details", { open, className: "live-group" });
+    add(details, "summary", { textContent: summary });
+    this.controls = add(details, "div", { className: "live-controls" });
+  }
+
+  // The state that a state departs from: what "Start again" goes back to, and what an address need not say.
+  origin() {
+    return this.initial;
   }
 
   set(changes) {
@@ -69,7 +82,7 @@ export class LiveFigure {
     add(row, "span", { textContent: label });
     const select = add(row, "select");
     for (const [value, textContent] of Object.entries(options)) add(select, "option", { value, textContent });
-    this.allowed[key] = (value) => value in options;
+    this.allowed[key] = (value) => Object.hasOwn(options, value);
     select.addEventListener("change", () => this.set({ [key]: select.value }));
     this.follow.push((state) => (select.value = state[key]));
   }
@@ -80,9 +93,9 @@ export class LiveFigure {
     return button;
   }
 
-  // A point that is dragged or moved by the arrow keys: `at(state)` is where it stands, `to(point, state)` what
-  // a move changes, `step` how far a key moves it (or `turn` by how many degrees about the origin), `say(state)` where
-  // it is in words.
+  // A point that is dragged or moved by the arrow keys: `at(state)` is where it stands (null: nowhere),
+  // `to(point, state)` what a move changes, `step` how far a key moves it (or `turn` by how many degrees about the
+  // origin), `say(state)` where it is in words.
   handle(plane, { label, kind = "simulation", at, to, step, turn, say }) {
     const knob = node(plane.handles, "g", { class: `live-handle ${kind}`, tabindex: 0, role: "slider", "aria-label": label });
     node(knob, "circle", { r: 14, class: "live-grip" });
@@ -110,14 +123,19 @@ export class LiveFigure {
       else move([x + far * by[0] * step[0], y + far * by[1] * step[1]]);
     });
     this.follow.push((state) => {
-      const [x, y] = at(state);
+      const place = at(state);
+      knob.style.display = place ? "" : "none";
+      if (!place) return;
+      const [x, y] = place;
       knob.setAttribute("transform", `translate(${plane.px(x).toFixed(1)},${plane.py(y).toFixed(1)})`);
       knob.setAttribute("aria-valuenow", x);
       knob.setAttribute("aria-valuetext", say(state));
     });
+    return knob;
   }
 
-  // A slider for the time, with a button that lets it run from where it is to its end in so many seconds.
+  // A slider for the time, with a button that lets it run from where it is to its end in so many seconds,
+  // which may depend on the state.
   player(key, { label = "time", from = 0, to, step = (to - from) / 500, seconds = 8, show = (t) => t.toFixed(1) }) {
     const input = this.slider(key, { label, from, to, step, show });
     let request = 0;
@@ -131,8 +149,9 @@ export class LiveFigure {
       if (request) return stop();
       const began = performance.now();
       const first = this.state[key] >= to ? from : this.state[key];
+      const pace = typeof seconds === "function" ? seconds(this.state) : seconds;
       const frame = (now) => {
-        const value = first + ((to - from) * (now - began)) / (1000 * seconds);
+        const value = first + ((to - from) * (now - began)) / (1000 * pace);
         // With reduced motion the picture changes a few times, not smoothly.
         if (!REDUCED.matches || value >= to || value - this.state[key] > (to - from) / 8) this.set({ [key]: Math.min(value, to) });
         if (value < to) request = requestAnimationFrame(frame);
@@ -150,13 +169,15 @@ export class LiveFigure {
   get query() {
     const short = (value) => (typeof value === "number" ? String(Number(value.toPrecision(6))) : value);
     const words = (value) => (Array.isArray(value) ? value.map(short).join(",") : short(value));
-    const changed = Object.keys(this.initial).filter((key) => words(this.state[key]) !== words(this.initial[key]));
+    const origin = this.origin(this.state);
+    const changed = Object.keys(origin).filter((key) => words(this.state[key]) !== words(origin[key]));
     return new URLSearchParams(changed.map((key) => [key, words(this.state[key])])).toString();
   }
 
   read(query) {
-    const read = { ...this.initial };
-    for (const [key, text] of new URLSearchParams(query)) {
+    const asked = new URLSearchParams(query);
+    const read = { ...this.origin(Object.fromEntries(asked)) };
+    for (const [key, text] of asked) {
       const like = this.initial[key];
       const value = Array.isArray(like) ? text.split(",").map(Number) : typeof like === "number" ? Number(text) : text;
       const numbers = [value].flat().filter((part) => typeof part === "number");
@@ -207,7 +228,7 @@ export function enliven(name, make) {
     }
     frame.classList.add("live-drawn");
     const figure = make(frame);
-    figure.button("Start again", () => figure.set({ ...figure.initial }));
+    figure.button("Start again", () => figure.set({ ...figure.origin(figure.state) }));
     addCopyButton(figure, id);
     obeyLinks(figure, id);
     if (location.hash === `#${id}` && location.search) figure.read(location.search);

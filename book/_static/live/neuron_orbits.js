@@ -1,5 +1,6 @@
 // One neuron on one datum of norm r: drag its start, see where it goes, how fast it learns, or that it dies.
 import { LiveFigure, enliven } from "./figure.js";
+import { gaussianPairs } from "./random.js";
 
 const STEP = 0.02;
 const END = 20;
@@ -33,16 +34,8 @@ export function inflections(points, norm = 1) {
   return turns;
 }
 
-// A fixed cloud of Gaussian pairs of unit size, by the polar method on a small linear generator.
-export function cloud(count = CLOUD) {
-  let seed = 1;
-  const uniform = () => (seed = (seed * 48271) % 2147483647) / 2147483647;
-  return Array.from({ length: count }, () => {
-    const radius = Math.sqrt(-2 * Math.log(uniform()));
-    const angle = 2 * Math.PI * uniform();
-    return [radius * Math.cos(angle), radius * Math.sin(angle)];
-  });
-}
+// A fixed cloud of Gaussian pairs of unit size.
+export const cloud = (count = CLOUD) => gaussianPairs(count);
 
 export const fate = (h, a, norm = 1) => (h <= 0 ? "inactive" : h < -norm * a ? "dies" : "learns");
 

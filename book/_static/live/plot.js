@@ -12,8 +12,10 @@ export function node(parent, name, attributes = {}, text = "") {
 }
 
 export class Plane {
-  // `x` and `y` are {from, to, label, ticks, show}; sizes are in the units of the SVG's view box.  A `bare` plane has no axes.
-  constructor(parent, { width = 340, height = 300, margin = {}, bare = false, x, y, description }) {
+  // `x` and `y` are {from, to, label, ticks, show}, where `show` makes words of ticks; sizes are in the units of the
+  // SVG's view box.  In a `square` plane both axes are equally long; a `bare` plane has no axes.
+  constructor(parent, { width = 340, height = 300, margin = {}, bare = false, square = false, x, y, description }) {
+    if (square) height = width - MARGIN.left - MARGIN.right + MARGIN.top + MARGIN.bottom;
     this.svg = node(parent, "svg", { viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": description });
     Object.assign(this, { width, height });
     const around = { ...(bare ? BARE : MARGIN), ...margin };
