@@ -107,7 +107,7 @@ export function show(frame) {
     clocks.note([place(times[Math.floor(0.6 * times.length)]), 0.5], "aligned", "live-note");
     if (half < Infinity) {
       clocks.dot([place(half), 0.5], "plain");
-      clocks.note([place(half), 0.5], "loss", "live-note");
+      clocks.note([place(half), 0.2], "loss", "live-note");
     }
     clocks.line([[place(time), 0], [place(time), 1]], "guide");
   }
