@@ -52,9 +52,7 @@ def test_the_waits_and_the_loss_are_those_of_the_two_plateaus(module, labels, po
         const flow = m.plateaus(starts, inputs, labels, power);
         return [flow.halfTimes, times.map((t) => m.loss(t, flow))];
     }"""
-    halves, losses = module(
-        "two_logistics", script, polar(start), PAIR.tolist(), labels, power, times.tolist()
-    )
+    halves, losses = module("plateaus", script, polar(start), PAIR.tolist(), labels, power, times.tolist())
     np.testing.assert_allclose(halves, theory.half_times, rtol=1e-14, atol=1e-14)
     # The logistic functions turn an error of 1e-14 of a half-time of up to 1e4 into 1e-10 of themselves.
     np.testing.assert_allclose(losses, theory.loss(times), rtol=1e-10)
@@ -72,9 +70,7 @@ def test_the_neurons_are_those_of_the_flow(module, labels):
         const outputs = neurons.map((all) => m.learned(at, all));
         return [neurons.map((all) => all.map((n) => [n.angle, n.logNorm])), outputs];
     }"""
-    drawn, outputs = module(
-        "two_logistics", script, polar(scaled), PAIR.tolist(), labels, times.tolist(), 1.3
-    )
+    drawn, outputs = module("plateaus", script, polar(scaled), PAIR.tolist(), labels, times.tolist(), 1.3)
     angles, log_norms = np.moveaxis(np.array(drawn), 2, 0)
     run = gradient_flow(start, PAIR, labels, SQUARE, until=times[-1], rtol=1e-11)
     at = run.at(times)
