@@ -52,9 +52,7 @@ def test_the_waits_and_the_loss_are_those_of_the_two_plateaus(module, labels, po
         const flow = m.plateaus(starts, inputs, labels, power);
         return [flow.halfTimes, times.map((t) => m.loss(t, flow))];
     }"""
-    halves, losses = module(
-        "two_logistics", script, polar(start), PAIR.tolist(), labels, power, times.tolist()
-    )
+    halves, losses = module("plateaus", script, polar(start), PAIR.tolist(), labels, power, times.tolist())
     np.testing.assert_allclose(halves, theory.half_times, rtol=1e-14, atol=1e-14)
     # The logistic functions turn an error of 1e-14 of a half-time of up to 1e4 into 1e-10 of themselves.
     np.testing.assert_allclose(losses, theory.loss(times), rtol=1e-10)
@@ -72,9 +70,7 @@ def test_the_neurons_are_those_of_the_flow(module, labels):
         const outputs = neurons.map((all) => m.learned(at, all));
         return [neurons.map((all) => all.map((n) => [n.angle, n.logNorm])), outputs];
     }"""
-    drawn, outputs = module(
-        "two_logistics", script, polar(scaled), PAIR.tolist(), labels, times.tolist(), 1.3
-    )
+    drawn, outputs = module("plateaus", script, polar(scaled), PAIR.tolist(), labels, times.tolist(), 1.3)
     angles, log_norms = np.moveaxis(np.array(drawn), 2, 0)
     run = gradient_flow(start, PAIR, labels, SQUARE, until=times[-1], rtol=1e-11)
     at = run.at(times)
@@ -85,47 +81,40 @@ def test_the_neurons_are_those_of_the_flow(module, labels):
     np.testing.assert_allclose(outputs, exact, atol=1e-8)
 
 
-def fan():
-    return circle(3 * np.arange(120) + 2.2), np.resize([1, -1], 120)
+FAN, SIGNS = circle(3 * np.arange(120) + 2.2), np.resize([1, -1], 120)
+NEURONS = polar(Start(FAN, np.zeros(120), SIGNS))
 
 
 def turned(module, degrees):
-    script = """(m, angles, labels) => {
-        const story = m.turning(m.fan(120), angles, labels);
+    script = """(m, neurons, angles, labels) => {
+        const story = m.turning(neurons, angles, labels);
         const changes = story.paths.flatMap((path, j) => path.slice(1).flatMap(({ from, active }, k) =>
             active.flatMap((now, i) => (now === path[k].active[i] ? [] : [[j, i, Number(now), from]]))));
         return [changes, m.anglesAt(story, 1.5), m.wrongChanges(story).flat().length];
     }"""
-    changes, angles, wrong = module("clocks", script, np.deg2rad(degrees).tolist(), CLASSES.tolist())
+    changes, angles, wrong = module("clocks", script, NEURONS, np.deg2rad(degrees).tolist(), CLASSES.tolist())
     return np.array(sorted(changes)), np.array(angles), wrong
 
 
 @pytest.mark.parametrize("degrees", SEPARABLE + OTHERS)
 def test_the_neurons_turn_as_in_the_exact_alignment(module, degrees):
     changes, angles, wrong = turned(module, degrees)
-    directions, signs = fan()
-    phase = alignment_phase(directions, signs, circle(degrees), CLASSES, sliding=True)
+    phase = alignment_phase(FAN, SIGNS, circle(degrees), CLASSES, sliding=True)
     expected = np.array(sorted([j, i, entering, time] for time, j, i, entering in phase.events.tolist()))
     np.testing.assert_array_equal(changes[:, :3], expected[:, :3])
     np.testing.assert_allclose(changes[:, 3], expected[:, 3], rtol=0, atol=1e-9)
     np.testing.assert_allclose(circle(np.rad2deg(angles)), phase.at([1.5])[0][0], atol=1e-9)
     neurons, data, entering = expected[:, :3].astype(int).T
-    against = entering != (signs[neurons] == CLASSES[data])
+    against = entering != (SIGNS[neurons] == CLASSES[data])
     assert wrong == against.sum()
     assert (wrong > 0) == (degrees in OTHERS)
 
 
 @pytest.mark.parametrize("degrees", SEPARABLE)
 def test_the_bounds_are_those_of_the_chapter(module, degrees):
-    neurons = module("clocks", "(m) => m.fan(120)")
-    drawn = module(
-        "separation",
-        "(m, n, a, y) => m.bounds(a, y, n)",
-        neurons,
-        np.deg2rad(degrees).tolist(),
-        CLASSES.tolist(),
-    )
-    c = alignment_constants(*fan(), circle(degrees), CLASSES)
+    given = np.deg2rad(degrees).tolist(), CLASSES.tolist(), NEURONS
+    drawn = module("separation", "(m, ...given) => m.bounds(...given)", *given)
+    c = alignment_constants(FAN, SIGNS, circle(degrees), CLASSES)
     ours = (2 + 3 * np.log1p(1 / c.mu) - np.log(c.zeta_2)) / (c.kappa * c.x_min)
     printed = 16 * np.log(c.n) / (min(c.zeta, c.xi) * np.sqrt(c.mu) * c.x_min)
     np.testing.assert_allclose([drawn["ours"], drawn["printed"]], [ours, printed], rtol=1e-7)
@@ -135,10 +124,9 @@ def test_the_bounds_are_those_of_the_chapter(module, degrees):
     "degrees, power", [(SEPARABLE[0], 1), (SEPARABLE[0], 8), (SEPARABLE[1], 50), (OTHERS[0], 8)]
 )
 def test_the_loss_is_halved_when_the_flow_says(module, degrees, power):
-    script = "(m, a, y, power) => m.halved(m.training(m.turning(m.fan(120), a, y), power))"
-    half = module("clocks", script, np.deg2rad(degrees).tolist(), CLASSES.tolist(), power)
-    directions, signs = fan()
-    start = Start(directions, np.full(120, -power * np.log(10)), signs)
+    script = "(m, neurons, a, y, power) => m.halved(m.training(m.turning(neurons, a, y), power))"
+    half = module("clocks", script, NEURONS, np.deg2rad(degrees).tolist(), CLASSES.tolist(), power)
+    start = Start(FAN, np.full(120, -power * np.log(10)), SIGNS)
     until = {"until": half + 0.1, "reduction": "sum", "rtol": 1e-8}
     run = gradient_flow(start, circle(degrees), CLASSES, EXPONENTIAL, **until)
     before, after = run.loss([0.998 * half, 1.002 * half]) / run.loss([0.0])

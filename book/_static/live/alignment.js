@@ -5,6 +5,7 @@ const STILL = 1e-12;
 const LINE = 1e-9; // cosine to a boundary on which a neuron is
 
 export const wrap = (angle) => angle - 2 * Math.PI * Math.round(angle / (2 * Math.PI));
+export const unit = (angle) => [Math.cos(angle), Math.sin(angle)];
 export const angleOf = ([x, y]) => Math.atan2(y, x);
 export const dot = ([a, b], [c, d]) => a * c + b * d;
 const logAdd = (a, b) => Math.max(a, b) + Math.log1p(Math.exp(-Math.abs(a - b)));
@@ -58,7 +59,7 @@ export function align({ angle, sign, logNorm = 0 }, inputs, forces) {
     logNorm = after(stage, next.wait).logNorm;
     angle = next.angle;
     const slides = before * then < 0 && !still;
-    const ray = [Math.cos(angle), Math.sin(angle)];
+    const ray = unit(angle);
     const along = dot(drift(active), ray);
     stages.push(begun(stage.from + next.wait, slides ? [along * ray[0], along * ray[1]] : drift(active)));
     if (slides) {

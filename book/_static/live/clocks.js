@@ -1,18 +1,13 @@
 // A whole training run in the plane: neurons that turn alone while the outputs are negligible, in closed form, and from
 // then on the flow of all weights together.  When is the last neuron aligned, and when is the loss halved?
-import { align, at, growth, stageAt, wrap } from "./alignment.js";
+import { align, at, growth, stageAt, unit, wrap } from "./alignment.js";
 import { train } from "./network.js";
-import { unit } from "./separation.js";
 
 const NEGLIGIBLE = Math.log(1e-6); // of the sum of squared norms
 const LATE = 1e6;
 
-// Neurons of norm 1 in all directions, with signs in turn; their angles are those of no sum of data.
-export const fan = (count) =>
-  Array.from({ length: count }, (_, k) => ({ angle: ((360 * k) / count + 2.2) * (Math.PI / 180), sign: k % 2 ? -1 : 1 }));
-
 const seen = (angle, angles) => angles.map((normal) => Math.abs(wrap(angle - normal)) < Math.PI / 2);
-const sameAs = (one) => (other) => one.every((value, i) => value === other[i]);
+const same = (one, other) => one.every((value, i) => value === other[i]);
 
 // The time until which outputs are negligible.
 function handover(paths, logScale) {
@@ -30,7 +25,8 @@ function handover(paths, logScale) {
   return low;
 }
 
-// The turning of the neurons in the limit of small scale; `angles` and `labels` are of the data, which are unit vectors.
+// The turning of the neurons {angle, sign} in the limit of small scale; they all start with one norm.  `angles` and `labels`
+// are of the data, which are unit vectors.
 export function turning(neurons, angles, labels) {
   const paths = neurons.map((neuron) => align(neuron, angles.map(unit), labels));
   const ends = paths.map((path) => ({ time: path.at(-1).from, pattern: path.at(-1).active }));
@@ -59,7 +55,7 @@ export function training(turning, power) {
     const patterns = records.map((record) => seen(record.angles[place.get(j)], angles));
     const pattern = patterns.at(-1);
     if (fate(neurons[j].sign, pattern, labels) === "wrong") return { time: Infinity, pattern }; // still on its way
-    return { time: records[patterns.findLastIndex((other) => !sameAs(pattern)(other)) + 1].time, pattern };
+    return { time: records[patterns.findLastIndex((other) => !same(pattern, other)) + 1].time, pattern };
   });
   return { ...turning, ends, from, records, place };
 }

@@ -1,13 +1,11 @@
 // The gradient flow of a whole balanced network in the plane, in angles and log-norms: the loss is the sum of
 // exp(-y f(x)) over the data.
-import { angleOf, dot, wrap } from "./alignment.js";
+import { angleOf, dot, unit, wrap } from "./alignment.js";
 
 const ERROR = 1e-3; // of a step, by which it is made longer or shorter
 const LEFT = 0.02; // part of the loss at which nothing more happens that is shown
 const ON_LINE = 1e-9; // cosine to a boundary on which a neuron is
 const STEPS = 2000;
-
-const unit = (angle) => [Math.cos(angle), Math.sin(angle)];
 
 // Angles and log-norms of `neurons` {angle, logNorm, sign} from the time `from` on, step by step until the time `until`, or
 // until the loss has gone: records {time, angles, logNorms, loss}.  A neuron that slides on a boundary, whose data are

@@ -1,7 +1,5 @@
 // How unit data in the plane lie to each other, and the bounds on the time of alignment that follow.
-import { angleOf, sum, wrap } from "./alignment.js";
-
-export const unit = (angle) => [Math.cos(angle), Math.sin(angle)];
+import { angleOf, sum, unit, wrap } from "./alignment.js";
 
 // The least cosine between two signed data; above zero the data are orthogonally separable.
 export function leastCosine(angles, labels) {

@@ -1,55 +1,9 @@
 // Waiting at saddles: a network learns two orthogonal inputs from a start of any size.  Its loss, its neurons and its
-// function, in the limit of a small scale, at any time.
-import { align, angleOf, at, growth, wrap } from "./alignment.js";
+// function at any time, for any labels.
+import { angleOf, unit, wrap } from "./alignment.js";
 import { LiveFigure, enliven } from "./figure.js";
+import { learned, loss, neuronsAt, plateaus, sigmoid } from "./plateaus.js";
 import { POWERS, tenToMinus } from "./scale.js";
-
-const sigmoid = (u) => 1 / (1 + Math.exp(-u));
-const softplus = (u) => Math.max(u, 0) + Math.log1p(Math.exp(-Math.abs(u)));
-const logSum = (values) => {
-  const most = Math.max(...values);
-  return most + Math.log(values.reduce((total, value) => total + Math.exp(value - most), 0));
-};
-
-// The loss at time t for label norms (plus, minus), growth rates and half-times; n examples.
-export function loss(t, { n, norms, rates, halfTimes }) {
-  return norms.reduce((total, norm, k) => total + (norm * sigmoid(-2 * rates[k] * (t - halfTimes[k]))) ** 2, 0) / (2 * n);
-}
-
-// The flow for one positive and one negative label on orthogonal inputs; `starts` are {angle, logNorm, sign} at scale 1.
-export function plateaus(starts, inputs, labels, power) {
-  const n = labels.length;
-  const logScale = -power * Math.LN10;
-  const paths = starts.map((start) => align(start, inputs, labels.map((label) => label / n)));
-  const signs = [1, -1];
-  const own = signs.map((sign) => labels.findIndex((label) => label * sign > 0));
-  const sizes = own.map((i) => Math.hypot(...inputs[i]));
-  const norms = own.map((i) => Math.abs(labels[i]));
-  const rates = norms.map((norm, k) => (norm * sizes[k]) / n);
-  const halfTimes = signs.map((sign, k) => {
-    const group = starts.flatMap((start, j) => (start.sign === sign && growth(paths[j]).rate > 0 ? [growth(paths[j]).offset] : []));
-    return (Math.log(norms[k] / sizes[k]) - logSum(group.map((offset) => 2 * offset)) - 2 * logScale) / (2 * rates[k]);
-  });
-  const neurons = starts.map(({ sign }, j) => ({ sign, path: paths[j], grows: growth(paths[j]).rate > 0 }));
-  return { n, norms, rates, halfTimes, neurons, logScale, aims: own.map((i) => angleOf(inputs[i])) };
-}
-
-// Angles and log-norms at time t.  The force on a class falls as the class is fitted; its neurons move as in the early
-// phase, but by a clock that slows down with the force and stops at the half-time.
-export function neuronsAt(t, { neurons, rates, halfTimes, logScale }) {
-  const clocks = rates.map((rate, k) => t - softplus(2 * rate * (t - halfTimes[k])) / (2 * rate));
-  return neurons.map(({ sign, path, grows }) => {
-    const { angle, logNorm } = at(path, sign > 0 ? clocks[0] : clocks[1]);
-    return { angle, logNorm: logNorm + logScale, sign, grows };
-  });
-}
-
-// The function that such neurons make of a number x, which they see as the input (x, 1).
-export function learned(x, neurons) {
-  return neurons.reduce((f, { angle, logNorm, sign }) => {
-    return f + sign * Math.exp(2 * logNorm) * Math.max(0, x * Math.cos(angle) + Math.sin(angle));
-  }, 0);
-}
 
 const roundUp = (value) => {
   const unit = 10 ** Math.floor(Math.log10(value));
@@ -94,6 +48,7 @@ export function show(frame) {
     description: "The learned function and the two data.",
   });
   let flow, end;
+  const inOrder = () => (flow.rates[0] > flow.rates[1] ? [0, 1] : [1, 0]);
 
   function drawLoss(t, { unit, power }) {
     const scaled = unit === "scaled";
@@ -110,10 +65,10 @@ export function show(frame) {
     const times = [0, t, whole * one, ...near].filter((time) => time >= 0 && time <= whole * one).sort((a, b) => a - b);
     const points = times.map((time) => [time / one, loss(time, flow)]);
     if (scaled) {
-      const order = flow.rates[0] > flow.rates[1] ? [0, 1] : [1, 0];
-      const after = order.map((k) => flow.norms[order[1 - order.indexOf(k)]] ** 2 / (2 * flow.n));
-      const [first, second] = order.map((k) => 1 / flow.rates[k]);
-      curve.line([[0, start], [first, start], [first, after[0]], [second, after[0]], [second, 0], [whole, 0]], "theory");
+      const [first, second] = inOrder();
+      const saddle = flow.norms[second] ** 2 / (2 * flow.n);
+      const [one, two] = [1 / flow.rates[first], 1 / flow.rates[second]];
+      curve.line([[0, start], [one, start], [one, saddle], [two, saddle], [two, 0], [whole, 0]], "theory");
     }
     curve.line(points, "later");
     curve.line(points.filter(([time]) => time <= t / one), "plain");
@@ -121,7 +76,7 @@ export function show(frame) {
   }
 
   function drawNeurons(neurons, t) {
-    const at = (angle, radius) => [radius * Math.cos(angle), radius * Math.sin(angle)];
+    const at = (angle, radius) => unit(angle).map((part) => radius * part);
     const radius = (logNorm) => Math.max(0.03, 1 - (1 - START) * (logNorm / flow.logScale));
     const circle = (size) => Array.from({ length: 91 }, (_, k) => at((k * Math.PI) / 45, size));
     polar.clear();
