@@ -8,7 +8,7 @@ RUN := .venv/bin/python -m
 SITE := _build/html/index.html
 
 .DEFAULT_GOAL := help
-.PHONY: help book test mutations bench browser lint record release serve lab lock clean
+.PHONY: help book test mutations bench browser lint record release zip serve lab lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 20
@@ -49,6 +49,10 @@ record: .venv/installed ## run the chapters and record the text of their verdict
 
 release: book ## build the book and append what every claim measured to results/drift.jsonl
 	.venv/bin/python book/_ext/drift.py _build/html/claims.json
+
+zip: ## pack the built site into one file that works from the disk
+	@test -f $(SITE) || $(MAKE) book
+	.venv/bin/python -c 'from shutil import make_archive; print(make_archive("_build/learning-dynamics-executed", "zip", "_build/html"))'
 
 serve: ## open the built site at http://localhost:8000
 	@test -f $(SITE) || $(MAKE) book

@@ -9,31 +9,34 @@ import json
 import posixpath
 import re
 import shutil
+from dataclasses import asdict, replace
 from html import escape, unescape
 from pathlib import Path
 from string import Template
 from textwrap import shorten
 
 from claim_cards import erratum_of, ledger_pages, verdict_of, verdicts
+from link_previews import Preview, tags, write_picture
+from plain_text import plain
+from provenance import commit, now
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
 from lib.claims.ledger import Claim, Paper, read_ledger
 
-LINE = re.compile(r'<div[^>]* id="verdict-([^"]+)">.*?(?=<div[^>]* id="verdict-|</section>)', re.S)
-HREF = re.compile(r'(?<= href=")[^"]*')
+LINE = re.compile(
+    r'<div[^>]* id="verdict-([^"]+)">.*?(?=<div[^>]* id="verdict-|</details>\s*</section>)', re.S
+)
+ADDRESS = re.compile(r'(?:(?<= href=")|(?<= src="))[^"]*')
 DESCRIPTION = 300  # characters; a preview shows no more
+ENOUGH = 50  # a shorter description says little
 PAGE = Template("""<!DOCTYPE html>
 <html lang="en" class="claim-address">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>$title</title>
-<meta name="description" content="$description">
-<meta property="og:type" content="article">
-<meta property="og:site_name" content="$book">
-<meta property="og:title" content="$title">
-<meta property="og:description" content="$description">
+$tags
 <link rel="canonical" href="$canonical">
 <link rel="icon" href="../_static/favicon.svg">
 <link rel="stylesheet" href="../_static/book.css">
@@ -58,47 +61,9 @@ $links
 </html>
 """)
 
-CHARACTERS = """
-alpha α beta β gamma γ delta δ varepsilon ε epsilon ε zeta ζ eta η theta θ kappa κ lambda λ mu μ nu
-ν xi ξ pi π rho ρ sigma σ tau τ varphi φ chi χ psi ψ omega ω Gamma Γ Delta Δ Theta Θ Lambda Λ Sigma
-Σ Phi Φ ell ℓ nabla ∇ partial ∂ infty ∞ sum ∑ int ∫ le ≤ ge ≥ ne ≠ neq ≠ approx ≈ sim ~ in ∈ notin ∉
-to → mapsto ↦ leftarrow ← times × cdot · pm ± mp ∓ cup ∪ setminus ∖ circ ∘ dots … perp ⊥ top ᵀ
-propto ∝ ll ≪ gg ≫ emptyset ∅ star * dagger † sqrt √ langle ⟨ rangle ⟩ lVert ‖ rVert ‖ lvert | rvert
-| angle ∠ prime ′ bar ¯ hat ^ tilde ~ dot ˙
-"""
-NAMES, SHOWN = CHARACTERS.split()[::2], CHARACTERS.split()[1::2]
-SYMBOLS = dict(zip(NAMES, SHOWN, strict=True)) | {"quad": " ", "qquad": " ", "|": "‖"}
-LAYOUT = re.compile(
-    r"\\(?:begin|end)\{\w+\}|\\(?:[Bb]igg?[lr]?|left|right|textstyle)(?![A-Za-z])|\\[\\!,; ]|&"
-)
-NAMED = re.compile(r"\\(?:operatorname|text|mathrm|mathbf|mathbb|mathcal)\s*(?:\{([^{}]*)\}|(\w))")
-SCRIPT = re.compile(r"([_^√¯˙~])\s*\{([^{}]*)\}")
-FRACTION = re.compile(r"\\[td]?frac\s*(\{[^{}]*\}|\w)\s*(\{[^{}]*\}|\w)")
-COMMAND = re.compile(r"\\(?![td]?frac)([A-Za-z]+|\|)\s*")
 
-
-def plain(text: str) -> str:
-    """A text with TeX as one line of characters, as far as that goes: fractions get a slash."""
-    text = NAMED.sub(lambda found: found[1] or found[2], LAYOUT.sub(" ", text))
-    text = text.replace(r"\{", "❴").replace(r"\}", "❵")
-    text = COMMAND.sub(lambda found: SYMBOLS.get(found[1], f" {found[1]} "), text)
-    before = ""
-    while text != before:
-        before = text
-        text = SCRIPT.sub(lambda found: found[1] + bracketed(found[2]), text)
-        text = FRACTION.sub(lambda found: f"{bracketed(found[1])}/{bracketed(found[2])}", text)
-    text = re.sub(r"[{}$]|(?<![\^(])\*", "", text).replace("❴", "{").replace("❵", "}")
-    return re.sub(r"(?<=\() | (?=[_^),.;:])", "", " ".join(text.split()))
-
-
-def bracketed(tex: str) -> str:
-    """What stands above, below or in a fraction, in brackets if it is more than a symbol."""
-    inside = tex.removeprefix("{").removesuffix("}").strip()
-    return inside if re.fullmatch(r"[^\W_]+|[*+-]", inside) else f"({inside})"
-
-
-def moved(line: str, page: str) -> str:
-    """HTML of a page, for a page in the folder ``c``: its links lead where they led."""
+def moved(html: str, page: str, folder: str) -> str:
+    """HTML of a page, for a page in another folder: its links and pictures are those they were."""
 
     def from_there(found: re.Match) -> str:
         target = unescape(found[0])
@@ -108,14 +73,16 @@ def moved(line: str, page: str) -> str:
             f"{page}{target}" if target.startswith("#") else posixpath.join(posixpath.dirname(page), target)
         )
         path, mark, anchor = whole.partition("#")
-        return escape(posixpath.relpath(path, "c") + mark + anchor)
+        return escape(posixpath.relpath(path, folder) + mark + anchor)
 
-    return HREF.sub(from_there, line)
+    return ADDRESS.sub(from_there, html)
 
 
 def description(claim: Claim) -> str:
-    """What is true, then what was printed, as far as a preview has room."""
+    """What is true, then what was printed, as far as a preview has room; before a short one what it is."""
     text = f"{claim.corrected} As printed: {claim.statement}" if claim.corrected else claim.statement
+    if len(plain(text)) < ENOUGH:
+        text = f"{claim.paper}, {claim.place}, a claim of kind {claim.kind}: {text}"
     return shorten(plain(text), DESCRIPTION, placeholder=" …")
 
 
@@ -123,18 +90,20 @@ def address_page(app: Sphinx, paper: Paper, claim: Claim, line: str, page: str) 
     """The page at the address of a claim; ``line`` is the claim as ``page`` shows it."""
     verdict = verdict_of(app.env, claim)
     links = [f'<li><a href="../{escape(uri)}">{name}</a></li>' for name, uri in links_of(app, claim).items()]
+    name, base = f"{claim.paper}, {plain(claim.place)}", app.config.html_baseurl
+    address = f"c/{claim.id}.html"
+    preview = Preview(app.config.html_title, f"{name}: {verdict}", description(claim), verdict)
+    picture = (base or "../") + write_picture(replace(preview, title=name), Path(app.outdir))
     return PAGE.substitute(
-        title=escape(f"{claim.paper}, {plain(claim.place)}: {verdict}"),
-        heading=escape(f"{claim.paper}, {plain(claim.place)}"),
-        description=escape(description(claim)),
+        title=escape(preview.title),
+        heading=escape(name),
+        tags=tags(preview, picture, base and base + address),
         paper=escape(
             f"{'Our own, about ' if claim.ours else ''}{paper.authors}: {paper.title} ({paper.year})"
         ),
         book=escape(app.config.html_title),
-        canonical=f"{app.config.html_baseurl}c/{claim.id}.html"
-        if app.config.html_baseurl
-        else f"{claim.id}.html",
-        line=moved(line, page).replace("<details ", "<details open "),
+        canonical=f"{base}{address}" if base else f"{claim.id}.html",
+        line=moved(line, page, "c").replace("<details ", "<details open "),
         links="\n".join(links),
     )
 
@@ -181,11 +150,24 @@ def write_addresses(app: Sphinx, exception: Exception | None) -> None:
                 (folder / f"{line[1]}.html").write_text(text, encoding="utf-8")
 
 
+def record(env: BuildEnvironment, claim: Claim) -> dict:
+    """What is known of a claim: the record of its verdict, or what the ledger has, compared with nothing."""
+    if entry := verdicts(env).get(claim.id):
+        return entry["record"]
+    return {"claim": asdict(claim), "verdict": verdict_of(env, claim), "comparison": None}
+
+
 def write_records(app: Sphinx, exception: Exception | None) -> None:
-    """Write every verdict of the book, with full digits, to claims.json beside the pages."""
+    """Write all claims, those that are decided with full digits, to claims.json beside the pages."""
     if exception is None and app.builder.format == "html":
-        records = [verdicts(app.env)[key]["record"] for key in sorted(verdicts(app.env))]
-        Path(app.outdir, "claims.json").write_text(json.dumps(records, indent=1), encoding="utf-8")
+        claims = sorted((claim for paper in read_ledger() for claim in paper.claims), key=lambda one: one.id)
+        content = {
+            "book": app.config.html_title,
+            "commit": commit(),
+            "date": f"{now():%Y-%m-%d}",
+            "claims": [record(app.env, claim) for claim in claims],
+        }
+        Path(app.outdir, "claims.json").write_text(json.dumps(content, indent=1), encoding="utf-8")
 
 
 def setup(app: Sphinx) -> dict:

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 
 from docutils import nodes
 from docutils.statemachine import StringList
+from provenance import commit, report_address, repository
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.transforms.post_transforms import SphinxPostTransform
@@ -178,11 +179,18 @@ class ClaimRenderer:
         head += nodes.inline("", "", *statement.children, classes=["claim-statement"])
         head += nodes.inline("", "", *numbers, classes=["claim-numbers"])
         about = parsed(f"{claim['place']}; {claim['kind']}{'; ours' if claim['ours'] else ''}")
-        about.insert(0, [nodes.literal("", claim["id"]), nodes.Text(" ")])
-        about += pending_pages(claim=claim["id"])
+        name = claim_reference(env.docname, claim["id"], nodes.Text(f"# {claim['id']}"))
+        about.insert(0, [name, nodes.Text(" ")])
+        about += [pending_pages(claim=claim["id"]), nodes.Text(" "), pending_report(claim=claim["id"])]
         rows = definitions([*((name, parsed(text)) for name, text in card_rows(record)), ("Claim", about)])
         kind = f"verdict-{record['verdict']}"
         return details("", head, rows, classes=["claim-card", kind], ids=[f"claim-{claim['id']}"])
+
+
+def claim_reference(docname: str, claim_id: str, shown: nodes.Node) -> nodes.reference:
+    """A link from a page to the address of a claim."""
+    uri = f"{'../' * docname.count('/')}c/{claim_id}.html"
+    return nodes.reference("", "", shown, internal=True, refuri=uri, classes=["claim-address"])
 
 
 def definitions(rows: list[tuple[str, nodes.paragraph]]) -> nodes.definition_list:
@@ -204,6 +212,10 @@ class pending_verdict(nodes.Inline, nodes.Element):
 
 class pending_pages(nodes.Inline, nodes.Element):
     """Placeholder for links to the claim on the scorecard, on its paper's page and on the errata page."""
+
+
+class pending_report(nodes.Inline, nodes.Element):
+    """Placeholder for a link to where one says that a verdict is wrong."""
 
 
 class pending_chapter(nodes.Inline, nodes.Element):
@@ -256,6 +268,8 @@ class FillPlaceholders(SphinxPostTransform):
             node.replace_self(self.verdict_link(node["claim"]))
         for node in list(self.document.findall(pending_pages)):
             node.replace_self(self.page_links(node["claim"]))
+        for node in list(self.document.findall(pending_report)):
+            node.replace_self(self.report_link(node["claim"]))
         for node in list(self.document.findall(pending_chapter)):
             node.replace_self(self.chapter_link(node["paper"]))
         for node in list(self.document.findall(pending_text)):
@@ -289,6 +303,17 @@ class FillPlaceholders(SphinxPostTransform):
                     ),
                 ]
         return links
+
+    def report_link(self, claim_id: str) -> nodes.reference:
+        """A form for errors in the repository, with claim and commit filled in; else the page on errors."""
+        if not repository():
+            page = self.app.builder.get_relative_uri(self.env.docname, "book/run_it")
+            uri = f"{page}#correct-it"
+        else:
+            known = f"Claim: {claim_id}\nVerdict: {verdict_of(self.env, find_claim(claim_id))}\n"
+            known += f"Page: {self.env.docname}\nCommit: {commit()}\n"
+            uri = report_address(f"{claim_id}: ", f"{known}\nWhat is wrong, and a cell that shows it:\n")
+        return nodes.reference("", "this is wrong", internal=True, refuri=uri, classes=["claim-report"])
 
     def chapter_link(self, key: str) -> nodes.Node:
         paper = next(paper for paper in read_ledger() if paper.key == key)
@@ -349,8 +374,7 @@ class LedgerDirective(SphinxDirective):
 
     def permalink(self, claim: Claim, shown: nodes.Node) -> nodes.reference:
         """A link to the address of a claim."""
-        uri = f"{'../' * self.env.docname.count('/')}c/{claim.id}.html"
-        return nodes.reference("", "", shown, internal=True, refuri=uri, classes=["claim-address"])
+        return claim_reference(self.env.docname, claim.id, shown)
 
     def table(
         self, headings: list[str], rows: list[tuple[dict, list[nodes.Node]]], classes: list[str]
@@ -487,7 +511,7 @@ def pages_to_rewrite(app: Sphinx, env: BuildEnvironment) -> list[str]:
 
 
 def setup(app: Sphinx) -> dict:
-    for node in (pending_verdict, pending_pages, pending_chapter, pending_text):
+    for node in (pending_verdict, pending_pages, pending_report, pending_chapter, pending_text):
         app.add_node(node)
     for node in (details, summary):
         others = dict.fromkeys(("latex", "text", "man", "texinfo"), (pass_through, pass_through))

@@ -81,11 +81,15 @@ def code_digest(folder: Path = ROOT / "lib") -> str:
 
 
 def release_of(verdicts: Sequence[Mapping[str, Any]], date: str) -> Release:
-    """Return the release, on a date, of what :meth:`lib.claims.verify.Verdict.record` says of each claim."""
+    """Return the release, on a date, of what :meth:`lib.claims.verify.Verdict.record` says of each claim.
+
+    Claims that are not decided have nothing that could move; the log leaves them out.
+    """
     names = [field.name for field in fields(Measured)][1:]
     claims = {
         one["claim"]["id"]: Measured(one["verdict"], **{name: one["comparison"][name] for name in names})
         for one in verdicts
+        if one["comparison"]
     }
     versions = {"python": platform.python_version()} | {name: metadata.version(name) for name in PACKAGES}
     listed = sum(len(paper.claims) for paper in read_ledger())
@@ -140,7 +144,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("claims", type=Path, help="claims.json, as the build writes it")
     parser.add_argument("--log", type=Path, default=LOG)
     options = parser.parse_args(arguments)
-    verdicts = json.loads(options.claims.read_text(encoding="utf-8"))
+    verdicts = json.loads(options.claims.read_text(encoding="utf-8"))["claims"]
     release = release_of(verdicts, f"{datetime.now(UTC):%Y-%m-%d}")
     done = "appended" if append_release(release, options.log) else "nothing has changed, nothing appended"
     print(f"{len(release.claims)} of {release.listed} claims decided, code {release.digest}: {done}")

@@ -9,13 +9,14 @@ from claim_cards import dependent_pages
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 from sphinx.errors import ExtensionError
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxDirective
 
 
 class pending_picture(nodes.General, nodes.Element):
-    """Placeholder for the figure of another page, linked to that page."""
+    """Placeholder for a figure of a page, by default of the page that has one of that name, linked to it."""
 
 
 class pending_moving(nodes.General, nodes.Element):
@@ -44,7 +45,7 @@ class Finding(SphinxDirective):
         page, figure = self.arguments
         text = nodes.container(classes=["finding-text"])
         self.state.nested_parse(self.content, self.content_offset, text)
-        picture = pending_picture(page=page, figure=figure)
+        picture = pending_picture(page=page, figure=figure, small=False)
         return [nodes.container("", picture, text, classes=["finding"])]
 
 
@@ -53,11 +54,14 @@ class FillPictures(SphinxPostTransform):
 
     def run(self, **options) -> None:
         for pending in list(self.document.findall(pending_picture)):
-            target = self.app.builder.get_relative_uri(self.env.docname, pending["page"])
+            page = pending.get("page") or page_with(self.env, pending["figure"])
+            target = self.app.builder.get_relative_uri(self.env.docname, page)
             link = nodes.reference("", "", internal=True, refuri=f"{target}#{pending['figure']}")
-            figure = figure_of(self.env.get_doctree(pending["page"]), pending["figure"])
-            link += next(figure.findall(nodes.image)).deepcopy()
-            pending.replace_self(nodes.container("", link, classes=["finding-picture"]))
+            picture = next(figure_of(self.env.get_doctree(page), pending["figure"]).findall(nodes.image))
+            link += picture.deepcopy()
+            if pending["small"]:
+                link[0]["loading"] = "lazy"
+            pending.replace_self(nodes.container("", nodes.inline("", "", link), classes=["finding-picture"]))
         for pending in list(self.document.findall(pending_moving)):
             page = self.env.get_doctree(pending["page"])
             figure = pending["figure"]
@@ -65,7 +69,7 @@ class FillPictures(SphinxPostTransform):
 
 
 class LinkStates(SphinxPostTransform):
-    """Links such as ``[text](?key=value#fig-live-name)``, before MyST looks for a target."""
+    """Links ``[text](?key=value#fig-live-name)`` to states of live figures, before MyST looks for targets."""
 
     default_priority = 5
 
@@ -74,6 +78,14 @@ class LinkStates(SphinxPostTransform):
             if link["reftarget"].startswith("?"):
                 refuri = link["reftarget"]
                 link.replace_self(nodes.reference("", "", *link.children, refuri=refuri, internal=True))
+
+
+def page_with(env: BuildEnvironment, figure: str) -> str:
+    """Return the page that has the figure of that name; raise ``ExtensionError`` if none has."""
+    page, _ = env.get_domain("std").anonlabels.get(figure, ("", ""))
+    if not page:
+        raise ExtensionError(f"there is no figure {figure!r}")
+    return page
 
 
 def figure_of(page: nodes.document, name: str) -> nodes.figure:

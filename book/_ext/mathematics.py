@@ -52,7 +52,7 @@ function typeset(text, display) {
 }
 """
 FORMULA = re.compile(
-    r'(<(span|div) class="math notranslate nohighlight"[^>]*>)\s*'
+    r'(<(span|div) class="(?:[^"]* )?math notranslate nohighlight"[^>]*>)\s*'
     r'(<span class="eqno">.*?</span>)?(.*?)(</\2>)',
     re.S,
 )

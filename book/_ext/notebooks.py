@@ -7,13 +7,13 @@ quotations, and references name what they refer to.
 from __future__ import annotations
 
 import ast
-import os
 import re
 from pathlib import Path
 
 import nbformat
 from docutils import nodes
 from execution import executed_notebook, page_keys
+from provenance import repository
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
@@ -96,10 +96,10 @@ def titles_of(env: BuildEnvironment) -> dict[str, str]:
     return {name.rpartition("/")[2]: title.astext() for name, title in env.titles.items()}
 
 
-def how_to_get(repository: str) -> str:
+def how_to_get(place: str) -> str:
     """One sentence that says how a reader gets the code that a notebook needs."""
-    if repository:
-        return f"pip install git+{repository}, and start again; or make lab in a copy of {repository}"
+    if place:
+        return f"pip install git+{place}, and start again; or make lab in a copy of {place}"
     return "open it in a copy of the book's repository: make lab installs what it needs"
 
 
@@ -112,7 +112,7 @@ def offered_notebook(env: BuildEnvironment, docname: str) -> nbformat.NotebookNo
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             cell.source = plain(cell.source + "\n", values, titles).strip()
-    how = how_to_get(os.environ.get("BOOK_REPOSITORY", ""))
+    how = how_to_get(repository())
     origin = f"*Chapter `{docname}` of Learning Dynamics, Executed, with the outputs of its last run.*"
     origin += f" *To run it, {how}.*"
     notebook.cells[:0] = [

@@ -1,61 +1,28 @@
 """Makes the site complete in itself.
 
-Drops scripts that a page does not need, or that only work with a network, refuses figures without alternative
-text, and says what the site was built from.
+Drops scripts that a page does not need, or that only work with a network, and refuses figures without
+alternative text.
 """
 
 from __future__ import annotations
 
-import os
-import platform
 import re
-import subprocess
-from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path
 
 from docutils import nodes
-from drift import code_digest
 from sphinx.application import Sphinx
-from sphinx.config import Config
 from sphinx.util import logging
-from sphinx.util.docutils import SphinxDirective
 
 LOGGER = logging.getLogger(__name__)
-ROOT = Path(__file__).resolve().parents[2]
 # The icons come from a font; what a search needs is on its own page.
 UNNEEDED = re.compile(
     r"<(?:script|link)[^>]*/scripts/fontawesome\.js[^>]*>(?:</script>)?\s*"
     r'|<script type="text/x-thebe-config">.*?</script>\s*(?:<script>\s*kernelName[^<]*</script>\s*)?',
     re.S,
 )
+VIEWPORT = re.compile(r'<meta name="viewport"[^>]*>\s*')
 UNNAMED = re.compile(r'(<summary)(>\s*<span class="toctree-toggle")')
 SEARCH = re.compile(r'<script[^>]*src="[^"]*(?:searchtools|language_data|searchindex)\.js[^>]*></script>\s*')
-SHOWN_VERSIONS = (
-    "jupyter-book",
-    "sphinx",
-    "numpy",
-    "scipy",
-    "torch",
-    "matplotlib",
-    "cvxpy",
-    "clarabel",
-    "sympy",
-)
-
-
-def configure(app: Sphinx, config: Config) -> None:
-    repository = os.environ.get("BOOK_REPOSITORY", "")
-    if repository:
-        config.html_theme_options |= {
-            "repository_url": repository,
-            "repository_branch": os.environ.get("BOOK_BRANCH", "main"),
-            "path_to_docs": "",
-            "use_repository_button": True,
-            "use_issues_button": True,
-            "use_edit_page_button": True,
-            "launch_buttons": {"notebook_interface": "jupyterlab", "binderhub_url": "https://mybinder.org"},
-        }
 
 
 def refuse_figures_without_text(app: Sphinx, doctree: nodes.document) -> None:
@@ -76,64 +43,14 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
     for path in Path(app.outdir).rglob("*.html"):
         page = UNNEEDED.sub("", path.read_text(encoding="utf-8"))
         page = UNNAMED.sub(r'\1 aria-label="Chapters below"\2', page)
+        if first := VIEWPORT.search(page):  # docutils, Sphinx and the theme write one each
+            page = page[: first.end()] + VIEWPORT.sub("", page[first.end() :])
         path.write_text(page if path.name == "search.html" else SEARCH.sub("", page), encoding="utf-8")
 
 
-class BuildInformation(SphinxDirective):
-    """``{build-information}``: commit, date and versions of this build."""
-
-    def run(self) -> list[nodes.Node]:
-        self.env.note_reread()
-        rows = [
-            ("Commit", commit()),
-            ("Built", datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")),
-            ("Python", platform.python_version()),
-            ("Machine", f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"),
-            ("Code of lib", code_digest()),
-            *((name, metadata.version(name)) for name in SHOWN_VERSIONS),
-        ]
-        fields = nodes.field_list()
-        for name, value in rows:
-            fields += nodes.field(
-                "", nodes.field_name("", name), nodes.field_body("", nodes.paragraph("", value))
-            )
-        return [fields]
-
-
-class Repository(SphinxDirective):
-    """``{repository}``: where the book is kept, and of which commit this build is."""
-
-    def run(self) -> list[nodes.Node]:
-        self.env.note_reread()
-        place, text = os.environ.get("BOOK_REPOSITORY", ""), nodes.paragraph()
-        if place:
-            text += [nodes.Text("The book is kept at "), nodes.reference("", place, refuri=place)]
-            text += [nodes.Text(", where a report of an error is an issue; ")]
-        else:
-            text += nodes.Text("This build names no repository: the place where you found it has it; ")
-        text += [nodes.Text("it was built from the commit "), nodes.literal("", commit()), nodes.Text(".")]
-        return [text]
-
-
-def commit() -> str:
-    """The commit the site was built from, and whether the tree differed from it."""
-    git = ["git", "-C", str(ROOT)]
-    try:
-        name = subprocess.run(
-            [*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True
-        )
-        changes = subprocess.run([*git, "status", "--porcelain"], capture_output=True, text=True, check=True)
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown (not a git checkout)"
-    return name.stdout.strip() + (" with uncommitted changes" if changes.stdout.strip() else "")
-
-
 def setup(app: Sphinx) -> dict:
-    app.add_directive("build-information", BuildInformation)
-    app.add_directive("repository", Repository)
     for script in ("switch", "scroll", "preview"):
         app.add_js_file(f"{script}.classic.js", defer="defer")
-    app.connect("config-inited", configure, priority=900)
     app.connect("doctree-read", refuse_figures_without_text)
     app.connect("html-page-context", keep_scripts_local, priority=900)
     app.connect("build-finished", finish)

@@ -1,15 +1,13 @@
 """Lays out one page a paper: what is known of each theorem, lemma, figure and table, in the paper's order.
 
-A claim belongs to the thing that its place names.  The ledger gives the order of the things, but those of one
-kind, the figures say, stand by their numbers: as few as possible are moved for that.
+The page gives the order, one sentence a thing and its figure; the verdicts and the claims are the ledger's.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from claim_cards import (
     NOT_YET,
@@ -23,29 +21,14 @@ from claim_cards import (
     verdict_of,
 )
 from docutils import nodes
+from findings import pending_picture
+from places import STATEMENTS, Group, Thing, groups_naming, groups_of, things_named
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 from lib.claims.ledger import NOT_HERE, Claim, Paper, find_claim
 
-# How a place writes each kind.  One that names several is about the first of the first of these families.
-STATEMENTS = {
-    "Theorem": "Theorems?",
-    "Proposition": "Propositions?",
-    "Lemma": "Lemmas?",
-    "Corollary": "Corollar(?:y|ies)",
-    "Fact": "Facts?",
-    "Definition": "Definitions?",
-    "Assumption": "Assumptions?",
-    "Remark": "Remarks?",
-    "Figure": r"(?:Figures?|Figs?\.)",
-    "Table": "Tables?",
-}
-EQUATIONS = {"Equation": r"(?:Equations?|Eqs?\.)"}
-PASSAGES = {"Section": "Sections?", "Appendix": "Appendi(?:x|ces)"}
-FAMILIES = (STATEMENTS, EQUATIONS, PASSAGES)
-KINDS = STATEMENTS | EQUATIONS | PASSAGES
 CONTENTS = {
     "Theorems": ("Theorem", "Proposition", "Corollary", "Fact"),
     "Lemmas": ("Lemma",),
@@ -55,272 +38,204 @@ CONTENTS = {
     "Equations": ("Equation",),
     "Sections": ("Section", "Appendix"),
 }
-
-NUMBER = r"\(?((?:[A-Z](?:\.?\d+)*|\d+)(?:\.\d+)*)\b\)?"
-PART = r"(?: \((?:left|right|[a-z])\))?"
-JOINT = r"(?:, and | and | to |, |-)"
-PLAIN = re.sub(r"\((?=\(\?:\[A)", "(?:", NUMBER)
-MENTION = re.compile(
-    rf"(?<!after )(?<!before )(?<!below )\b(?P<kind>{'|'.join(KINDS.values())}) "
-    rf"(?P<numbers>{PLAIN}{PART}(?:{JOINT}{PLAIN}{PART})*)"
-)
-RANGE = re.compile(r"\(?(\d+)\)?(?: to |-)\(?(\d+)\)?")
-OTHERS = re.compile(r"\([A-Z]\w+ and [A-Z]\w+, [^)]*\)")  # theorems of other papers
-
-PHRASES = {
-    "verified": ("holds as printed", "hold as printed"),
-    "corrected": ("holds after a correction", "hold after a correction"),
-    "refuted": ("is false, and no small repair saves it", "are false, and no small repair saves them"),
-    "stand-in": ("is shown on stand-in data", "are shown on stand-in data"),
-    NOT_HERE: ("is not decided here", "are not decided here"),
-    NOT_YET: ("is not checked so far", "are not checked so far"),
-}
 SERIOUS = ("refuted", "corrected", NOT_YET, NOT_HERE, "stand-in", "verified")
 
 
-# --- what a claim is about ---------------------------------------------------------------------------------
+def verdict_counts(env: BuildEnvironment, claims: Iterable[str]) -> dict[str, int]:
+    """How many of the claims have which verdict, the most serious one first."""
+    counts = Counter(verdict_of(env, find_claim(claim_id)) for claim_id in claims)
+    return {verdict: counts[verdict] for verdict in SERIOUS if counts[verdict]}
 
 
-@dataclass(frozen=True)
-class Thing:
-    """A theorem, a figure, a section: what a paper gives a number."""
-
-    kind: str
-    number: str
-
-    @property
-    def name(self) -> str:
-        return f"{self.kind} {self.number}"
-
-    @property
-    def slug(self) -> str:
-        return f"{self.kind}-{self.number}".lower().replace(".", "-")
-
-    @property
-    def order(self) -> list[tuple[int, int, str]]:
-        """Numbers by size, and before letters."""
-        parts = re.findall(r"\d+|[A-Z]", self.number)
-        return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in parts]
-
-
-@dataclass(frozen=True)
-class Group:
-    """A thing of a paper with the claims about it."""
-
-    thing: Thing
-    claims: tuple[Claim, ...]
-
-
-def things_named(place: str) -> list[Thing]:
-    """All that a place names, in its order; what it only comes after or before is not named."""
-    found = []
-    for mention in MENTION.finditer(OTHERS.sub("", place)):
-        kind = next(kind for kind, form in KINDS.items() if re.fullmatch(form, mention["kind"]))
-        found += [Thing(kind, number) for number in numbers_of(mention["numbers"])]
-    return found
-
-
-def numbers_of(text: str) -> Iterator[str]:
-    """The numbers of a list like ``2, 4 and 10`` or ``14 to 17``."""
-    filled = RANGE.sub(lambda ends: ", ".join(map(str, range(int(ends[1]), int(ends[2]) + 1))), text)
-    return (number[1] for number in re.finditer(NUMBER, filled))
-
-
-def thing_of(place: str) -> Thing:
-    """What a claim at that place is about; ``ValueError`` for a place that names nothing."""
-    for part in OTHERS.sub("", place).split(";"):
-        named = things_named(part)
-        for family in FAMILIES:
-            if first := [thing for thing in named if thing.kind in family][:1]:
-                return first[0]
-    raise ValueError(
-        f"place is {place!r}, allowed: one that names one of {', '.join(KINDS)}, with its number"
-    )
-
-
-def groups_of(claims: Iterable[Claim]) -> list[Group]:
-    """The claims by what they are about, in the order of the page."""
-    about: dict[Thing, list[Claim]] = {}
-    for claim in claims:
-        about.setdefault(thing_of(claim.place), []).append(claim)
-    return [Group(thing, tuple(about[thing])) for thing in in_order(list(about))]
-
-
-def in_order(things: Sequence[Thing]) -> list[Thing]:
-    """Move as few things as possible so that those of each kind stand by their numbers."""
-    kept = {thing for kind in KINDS for thing in longest_rise(of_kind(things, kind))}
-    ordered = [thing for thing in things if thing in kept]
-    for thing in sorted(set(things) - kept, key=lambda one: one.order):
-        before = [k for k, one in enumerate(ordered) if one.kind == thing.kind and one.order < thing.order]
-        after = [k for k, one in enumerate(ordered) if one.kind == thing.kind and one.order > thing.order]
-        ordered.insert(before[-1] + 1 if before else after[0], thing)
-    return ordered
-
-
-def longest_rise(things: Sequence[Thing]) -> list[Thing]:
-    """A longest part of a sequence in which the numbers grow, the latest of several."""
-    best: list[list[Thing]] = []
-    for thing in things:
-        shorter = [rise for rise in best if rise[-1].order < thing.order]
-        best.append([*max(reversed(shorter), key=len, default=[]), thing])
-    return max(reversed(best), key=len, default=[])
-
-
-def of_kind(things: Iterable[Thing], kind: str) -> list[Thing]:
-    return [thing for thing in things if thing.kind == kind]
-
-
-def groups_naming(groups: Sequence[Group]) -> dict[Thing, list[Group]]:
-    """For all that the places name the groups whose claims do so, its own first."""
-    naming: dict[Thing, list[Group]] = {group.thing: [group] for group in groups}
-    for group in groups:
-        for thing in dict.fromkeys(thing for claim in group.claims for thing in things_named(claim.place)):
-            listed = naming.setdefault(thing, [])
-            if group not in listed:
-                listed.append(group)
-    return naming
-
-
-# --- what is known of it -----------------------------------------------------------------------------------
-
-
-def verdict_sentence(counts: Mapping[str, int], ours: bool = False) -> str:
-    """Say how many claims have which verdict: *3 of 5 claims hold as printed, 2 hold after a correction.*"""
-    parts = [(counts[verdict], phrases) for verdict, phrases in PHRASES.items() if counts.get(verdict)]
-    total = sum(count for count, _ in parts)
-    if len(parts) == 1:
-        who = {1: "It", 2: "Both claims"}.get(total, f"All {total} claims")
-        said = f"{who} {parts[0][1][total > 1]}."
-    else:
-        (first, phrases), *others = parts
-        said = f"{first} of {total} claims {phrases[first > 1]}"
-        said += "".join(f", {count} {phrases[count > 1]}" for count, phrases in others) + "."
-    return said.replace(" as printed", "") if ours else said
-
-
-def verdict_counts(env: BuildEnvironment, claims: Iterable[str]) -> Counter:
-    return Counter(verdict_of(env, find_claim(claim_id)) for claim_id in claims)
-
-
-class pending_sentence(nodes.Inline, nodes.Element):
-    """Placeholder for the sentence on the verdicts of some claims."""
-
-
-class pending_legend(nodes.Inline, nodes.Element):
-    """Placeholder for the verdicts of some claims, each in its colour."""
+class pending_counts(nodes.Inline, nodes.Element):
+    """Placeholder for the verdicts of some claims, each in its colour and with their number."""
 
 
 class pending_entry(nodes.Inline, nodes.Element):
     """Placeholder for a link in the contents, in the colour of the most serious verdict of its claims."""
 
 
-class FillSentences(SphinxPostTransform):
+class FillVerdicts(SphinxPostTransform):
     """Replaces the placeholders once every chapter has been read."""
 
     default_priority = 5
 
     def run(self, **options) -> None:
-        for node in list(self.document.findall(pending_sentence)):
-            counts = verdict_counts(self.env, node["claims"])
-            node.replace_self(nodes.Text(verdict_sentence(counts, node["ours"])))
-        for node in list(self.document.findall(pending_legend)):
-            node.replace_self(self.legend(verdict_counts(self.env, node["claims"])))
+        for node in list(self.document.findall(pending_counts)):
+            node.replace_self(self.badges(verdict_counts(self.env, node["claims"])))
         for node in list(self.document.findall(pending_entry)):
             node.replace_self(self.entry(node))
 
-    def legend(self, counts: Mapping[str, int]) -> list[nodes.Node]:
-        return [part for verdict in SERIOUS if counts[verdict] for part in (badge(verdict), nodes.Text(" "))]
+    def badges(self, counts: Mapping[str, int]) -> list[nodes.Node]:
+        shown: list[nodes.Node] = []
+        for verdict, count in counts.items():
+            marked = badge(verdict)
+            marked += nodes.Text(f" {count}")
+            shown += [marked, nodes.Text(" ")]
+        return shown
 
     def entry(self, node: pending_entry) -> nodes.reference:
         counts = verdict_counts(self.env, node["claims"])
-        worst = next(verdict for verdict in SERIOUS if counts[verdict])
+        said = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
         return nodes.reference(
             "",
             node["shown"],
             internal=True,
             refid=node["anchor"],
-            reftitle=f"{node['name']}: {verdict_sentence(counts)}",
-            classes=["verdict-badge", f"verdict-{worst.replace(' ', '-')}"],
+            reftitle=f"{node['name']}: {said}",
+            classes=["verdict-badge", f"verdict-{next(iter(counts)).replace(' ', '-')}"],
         )
 
 
-# --- the page ----------------------------------------------------------------------------------------------
+@dataclass
+class Part:
+    """A heading, the text below it and the entries below that."""
+
+    title: str
+    text: list[nodes.Node] = field(default_factory=list)
+    entries: list[Entry] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What a page says of a thing: its name, the name of a figure or nothing, and a sentence or none."""
+
+    name: str
+    figure: str
+    said: list[nodes.Node]
 
 
 class Verdicts(LedgerDirective):
-    """``{verdicts} key``: every claim of a paper under the thing that it is about, and our own at the end."""
+    """``{verdicts} key``: every claim of a paper under the thing that it is about, and our own at the end.
+
+    The content has all things as fields, ``:Theorem 1, fig-name: A sentence.``, in the paper's order; of what
+    is neither an equation nor a passage it says something.  A paragraph is a heading; the first one, with a
+    list below it, is the paper in brief, and the contents stand there.
+    """
 
     required_arguments = 1
+    has_content = True
 
     def run(self) -> list[nodes.Node]:
         paper = self.named_paper()
         self.note_anchors(f"verdict-{claim.id}" for claim in paper.claims)
         ours = tuple(claim for claim in paper.claims if claim.ours)
-        groups = groups_of(claim for claim in paper.claims if not claim.ours)
-        naming = groups_naming(groups)
-        order = self.section(f"{paper.key}-claims", "Claim by claim")
-        order += [self.group(paper, group, naming[group.thing][1:]) for group in groups]
-        page = [self.contents(paper, naming), order]
+        groups = {
+            thing.name: group
+            for thing, group in groups_of(claim for claim in paper.claims if not claim.ours).items()
+        }
+        naming = groups_naming(list(groups.values()))
+        page = []
+        for part in self.parts(groups):
+            section = self.section(f"{paper.key}-{nodes.make_id(part.title)}", part.title)
+            section += part.text
+            section += [self.group(paper, groups[entry.name], naming, entry) for entry in part.entries]
+            page.append(section)
+        page[0] += self.contents(paper, naming)
         if ours:
             beyond = self.section(f"{paper.key}-beyond", "Beyond the paper")
-            beyond += nodes.paragraph(
-                "", "Statements of ours that the paper does not make. ", self.sentence(ours)
-            )
-            beyond += [self.line(claim, claim.place) for claim in ours]
+            beyond += nodes.paragraph("", "Statements of ours that the paper does not make.")
+            beyond += self.claims(ours, [claim.place for claim in ours])
             page.append(beyond)
         return page
+
+    def parts(self, groups: Mapping[str, Group]) -> list[Part]:
+        """The content as headings with what is below them; refuse one that does not fit the ledger."""
+        content = nodes.container()
+        self.state.nested_parse(self.content, self.content_offset, content)
+        parts: list[Part] = []
+        for node in content.children:
+            if isinstance(node, nodes.paragraph):
+                parts.append(Part(node.astext()))
+            elif not parts:
+                raise self.error("the content begins with a heading")
+            elif isinstance(node, nodes.field_list):
+                parts[-1].entries += map(self.entry_of, node.children)
+            else:
+                parts[-1].text.append(node)
+        entries = [entry for part in parts for entry in part.entries]
+        names = [entry.name for entry in entries]
+        silent = [e.name for e in entries if not e.said and e.name.split()[0] in STATEMENTS]
+        for what, wrong in (
+            ("are not in the content", set(groups) - set(names)),
+            ("are not in the ledger", set(names) - set(groups)),
+            ("stand twice", {name for name in names if names.count(name) > 1}),
+            ("lack a sentence", set(silent)),
+        ):
+            if wrong:
+                raise self.error(f"of what has a number {what}: {', '.join(sorted(wrong))}")
+        return parts
+
+    def entry_of(self, listed: nodes.field) -> Entry:
+        name, body = listed.children
+        thing, _, figure = name.astext().partition(", ")
+        return Entry(thing, figure, [part for block in body.children for part in block.children])
 
     def section(self, anchor: str, title: str, classes: Sequence[str] = ()) -> nodes.section:
         return nodes.section("", nodes.title("", title), ids=[anchor], classes=list(classes))
 
-    def sentence(self, claims: Sequence[Claim]) -> pending_sentence:
-        return pending_sentence(claims=[claim.id for claim in claims], ours=claims[0].ours)
-
     def contents(self, paper: Paper, naming: Mapping[Thing, list[Group]]) -> nodes.container:
         """All that has a number, by kind, each linked to the group of its claims."""
-        theirs = [claim for claim in paper.claims if not claim.ours]
-        said = nodes.paragraph("", "", self.sentence(theirs))
-        legend = nodes.paragraph(
-            "", "The colour of a number is the first of these that one of its claims has: "
-        )
-        legend += pending_legend(claims=[claim.id for claim in theirs])
+        theirs = [claim.id for claim in paper.claims if not claim.ours]
+        said = nodes.paragraph("", f"The paper's {len(theirs)} claims: ", pending_counts(claims=theirs))
+        said += nodes.Text("A number below has the colour of the first of these that one of its claims has.")
         rows = []
         for title, kinds in CONTENTS.items():
-            things = [
-                one for kind in kinds for one in sorted(of_kind(naming, kind), key=lambda one: one.order)
-            ]
             entries = nodes.paragraph()
-            for thing in things:
-                entries += [self.entry(paper, thing, naming[thing], len(kinds) > 1), nodes.Text(" ")]
-            if things:
+            for kind in kinds:
+                things = [thing for thing in naming if thing.kind == kind]
+                for thing in sorted(things, key=lambda one: one.order):
+                    entries += [self.link(paper, thing, naming[thing], len(kinds) > 1), nodes.Text(" ")]
+            if entries.children:
                 rows.append((title, entries))
-        return nodes.container("", said, definitions(rows), legend, classes=["verdict-contents"])
+        return nodes.container("", said, definitions(rows), classes=["verdict-contents"])
 
-    def entry(self, paper: Paper, thing: Thing, naming: list[Group], whole: bool) -> pending_entry:
+    def link(self, paper: Paper, thing: Thing, naming: list[Group], whole: bool) -> pending_entry:
         own = naming[0].thing == thing
         claims = [one.id for one in naming[0].claims if own or thing in things_named(one.place)]
         anchor = f"{paper.key}-{naming[0].thing.slug}"
         shown = thing.name if whole else thing.number
         return pending_entry(claims=claims, name=thing.name, shown=shown, anchor=anchor)
 
-    def group(self, paper: Paper, group: Group, elsewhere: list[Group]) -> nodes.section:
+    def group(
+        self, paper: Paper, group: Group, naming: Mapping[Thing, list[Group]], entry: Entry
+    ) -> nodes.section:
         minor = [] if group.thing.kind in STATEMENTS else ["verdict-minor"]
         section = self.section(f"{paper.key}-{group.thing.slug}", group.thing.name, minor)
-        about = nodes.paragraph("", "", self.sentence(group.claims), classes=["verdict-sentence"])
-        for other, before in zip(elsewhere, [" See also ", *[", "] * len(elsewhere)], strict=False):
-            anchor = f"{paper.key}-{other.thing.slug}"
-            about += [
-                nodes.Text(before),
-                nodes.reference("", other.thing.name, internal=True, refid=anchor),
-            ]
-        if elsewhere:
-            about += nodes.Text(".")
-        section += [about, *(self.line(claim, self.place(claim, group.thing)) for claim in group.claims)]
+        claims, lines = self.claims(group.claims, [self.place(one, group.thing) for one in group.claims])
+        text = nodes.container("", *self.said(paper, entry, naming[group.thing][1:]), claims)
+        if entry.figure:
+            picture = pending_picture(figure=entry.figure, small=True)
+            text = nodes.container("", text, picture, classes=["verdict-pictured"])
+        section += [text, lines]
         return section
+
+    def said(self, paper: Paper, entry: Entry, elsewhere: Sequence[Group]) -> list[nodes.paragraph]:
+        """The sentence on a thing, and links to the other groups with claims about it."""
+        said = nodes.paragraph("", "", *entry.said)
+        for position, other in enumerate(elsewhere):
+            said += nodes.Text(", " if position else " See also ")
+            anchor = f"{paper.key}-{other.thing.slug}"
+            said += nodes.reference("", other.thing.name, internal=True, refid=anchor)
+        if elsewhere:
+            said += nodes.Text(".")
+        return [said] if said.children else []
 
     def place(self, claim: Claim, thing: Thing) -> str:
         """What the place says beyond the heading that the claim stands under."""
         return "" if claim.place == thing.name else claim.place.removeprefix(f"{thing.name}, ")
+
+    def claims(self, claims: Sequence[Claim], places: Sequence[str]) -> tuple[nodes.bullet_list, details]:
+        """The verdicts, each linked to the cell that decides it, and what they are about, folded."""
+        listed = nodes.bullet_list(classes=["verdict-parts"])
+        for claim, place in zip(claims, places, strict=True):
+            item = nodes.paragraph("", "", pending_verdict(claim=claim.id))
+            if place:
+                item += [nodes.Text(" "), *self.parsed(place).children]
+            listed += nodes.list_item("", item)
+        shown = "The claim in full" if len(claims) == 1 else f"The {len(claims)} claims in full"
+        lines = [self.line(claim, place) for claim, place in zip(claims, places, strict=True)]
+        return listed, details("", summary("", nodes.Text(shown)), *lines, classes=["verdict-lines"])
 
     def line(self, claim: Claim, place: str) -> nodes.container:
         """The verdict, the statement that is true (or why none is), its hypotheses, and its address."""
@@ -345,8 +260,8 @@ class Verdicts(LedgerDirective):
 
 
 def setup(app: Sphinx) -> dict:
-    for node in (pending_sentence, pending_legend, pending_entry):
+    for node in (pending_counts, pending_entry):
         app.add_node(node)
     app.add_directive("verdicts", Verdicts)
-    app.add_post_transform(FillSentences)
+    app.add_post_transform(FillVerdicts)
     return {"version": "1", "parallel_read_safe": False}

@@ -1,4 +1,4 @@
-"""An index of the things in the book: claims, errata, theorems, figures, sections and names of the library.
+"""An index of the book: claims, errata, theorems, figures, sections, symbols and names of the library.
 
 It is one classic script, which the search box loads when it is first used, so it works from the disk as well.
 """
@@ -10,21 +10,24 @@ from collections.abc import Iterator
 from pathlib import Path
 from textwrap import shorten
 
-from claim_addresses import plain
 from claim_cards import erratum_of, ledger_pages, verdict_of, verdicts
 from docutils import nodes
+from plain_text import plain
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
+from symbols import NOTATION, rows
 
 from lib.claims.ledger import Paper, read_ledger
+
+SECTIONED = (nodes.section, nodes.document)
 
 Thing = tuple[str, str, str, str, str]
 """What it is, its name, its text, its address from the root of the site, and its verdict if it has one."""
 
 
-def line(text: str) -> str:
+def line(text: str, length: int = 160) -> str:
     """Return a text with TeX as characters, short enough for a line of the index."""
-    return shorten(plain(text.replace("`", "")), 160, placeholder=" …")
+    return shorten(plain(text.replace("`", "")), length, placeholder=" …")
 
 
 def claims(env: BuildEnvironment, papers: tuple[Paper, ...]) -> Iterator[Thing]:
@@ -47,12 +50,14 @@ def errata(env: BuildEnvironment, papers: tuple[Paper, ...]) -> Iterator[Thing]:
 
 
 def sections(env: BuildEnvironment) -> Iterator[Thing]:
+    """The pages and their sections; what the reference of the library has is among its names."""
     for page, contents in env.tocs.items():
         chapter = env.titles[page].astext()
+        first = next(env.get_doctree(page).findall(nodes.paragraph), None)
+        yield "page", chapter, line(first.astext(), 300) if first else "", f"{page}.html", ""
         for link in contents.findall(nodes.reference):
-            kind = "section" if link["anchorname"] else "page"
-            name = link.astext() if kind == "section" else chapter
-            yield kind, name, chapter if kind == "section" else "", f"{page}.html{link['anchorname']}", ""
+            if link["anchorname"] and not page.startswith("book/api/"):
+                yield "section", link.astext(), chapter, f"{page}.html{link['anchorname']}", ""
 
 
 def boxes_and_figures(env: BuildEnvironment) -> Iterator[Thing]:
@@ -66,7 +71,24 @@ def boxes_and_figures(env: BuildEnvironment) -> Iterator[Thing]:
             yield box["realtype"], title, chapter, f"{page}.html#{box['ids'][0]}", ""
 
 
-def symbols(env: BuildEnvironment) -> Iterator[Thing]:
+def passages(env: BuildEnvironment) -> Iterator[Thing]:
+    """What paragraphs of chapters begin with in bold or italics, and end with a full stop: their subject."""
+    for page in env.found_docs:
+        for paragraph in env.get_doctree(page).findall(nodes.paragraph):
+            first, section = paragraph.next_node(), paragraph.parent
+            if isinstance(first, nodes.strong | nodes.emphasis) and first.astext().endswith((".", "?")):
+                while not (isinstance(section, nodes.section) and isinstance(section.parent, SECTIONED)):
+                    section = section.parent
+                place = f"{page}.html#{section['ids'][0]}"
+                yield "passage", line(first.astext()).rstrip("."), env.titles[page].astext(), place, ""
+
+
+def notation(env: BuildEnvironment) -> Iterator[Thing]:
+    for row in rows(env):
+        yield "symbol", row.name, row.meaning, f"{NOTATION}.html#{row.anchor}", ""
+
+
+def library(env: BuildEnvironment) -> Iterator[Thing]:
     for name, obj in env.domaindata["py"]["objects"].items():
         if not obj.aliased:
             yield "lib", name, "", f"{obj.docname}.html#{obj.node_id}", ""
@@ -81,7 +103,9 @@ def write_index(app: Sphinx, exception: Exception | None) -> None:
         *errata(env, papers),
         *boxes_and_figures(env),
         *sections(env),
-        *symbols(env),
+        *passages(env),
+        *notation(env),
+        *library(env),
     ]
     script = f"window.thingsOfTheBook = {json.dumps(things, ensure_ascii=False)};\n"
     Path(app.outdir, "_static", "things.js").write_text(script, encoding="utf-8")

@@ -1,7 +1,8 @@
 // Finds things while one types in the search box: claims, errata, theorems, figures, sections, names of lib.
 import { ranked } from "./find/rank.js";
+import { load, root } from "./load.js";
 
-const root = document.documentElement.dataset.content_root ?? "./";
+const THINGS = "_static/things.js";
 
 function list(box) {
   const found = document.createElement("ul");
@@ -25,26 +26,25 @@ function entry([kind, name, text, address, verdict]) {
   return item;
 }
 
-function loaded() {
-  if (!window.thingsLoading) {
-    window.thingsLoading = new Promise((resolve) => {
-      const script = document.createElement("script");
-      script.src = `${root}_static/things.js`;
-      script.onload = () => resolve(window.thingsOfTheBook);
-      document.head.append(script);
-    });
-  }
-  return window.thingsLoading;
+function everywhere(query) {
+  const item = document.createElement("li");
+  const link = document.createElement("a");
+  link.href = `${root}search.html?q=${encodeURIComponent(query)}`;
+  link.textContent = `All pages with “${query}”`;
+  item.append(link);
+  return item;
 }
 
 for (const box of document.querySelectorAll("form.bd-search input[name=q]")) {
   let found = null;
   const show = async () => {
-    const things = await loaded();
+    await load(THINGS);
     found ??= list(box);
-    found.replaceChildren(...ranked(things, box.value).slice(0, 12).map(entry));
+    const query = box.value.trim();
+    const hits = ranked(window.thingsOfTheBook, query).slice(0, 12).map(entry);
+    found.replaceChildren(...hits, ...(query && !document.querySelector("ul.search") ? [everywhere(query)] : []));
   };
-  box.addEventListener("focus", loaded, { once: true });
+  box.addEventListener("focus", () => load(THINGS), { once: true });
   box.addEventListener("input", show);
   if (box.value) show();
 }

@@ -1,5 +1,12 @@
-// What a link on this page points to, an equation, a theorem, a figure or a card, shows itself beside the link.
-const KINDS = "div.math, div.proof, figure, details.claim-card";
+// What a link of the book leads to, and what a symbol means, shows itself beside it.
+import { load, root } from "./load.js";
+
+const KINDS = "div.math, div.proof, figure, details.claim-card, div.erratum, div.citation";
+const LINKS = "a.internal[href]:not(.sd-stretched-link, :has(img))";
+const SYMBOLS = ".math[class*='symbol-']";
+const NOTATION = "book/notation";
+const QUICK = 250;
+const SLOW = 500;
 const box = document.createElement("div");
 box.className = "preview";
 box.id = "preview";
@@ -8,41 +15,63 @@ box.hidden = true;
 let shown = null;
 let timer = 0;
 
-function target(link) {
-  if (link.origin + link.pathname !== location.origin + location.pathname || !link.hash) return null;
-  const found = document.getElementById(decodeURIComponent(link.hash.slice(1)));
-  return found?.closest(KINDS) ?? found?.querySelector(KINDS) ?? null;
-}
-
 function inSight(element) {
   const { top, bottom } = element.getBoundingClientRect();
   return top >= 0 && bottom <= innerHeight;
 }
 
-function place(link) {
-  const { left, top, bottom } = link.getBoundingClientRect();
+// A copy of what stands on this page, unless the reader sees it.
+function here(anchor) {
+  const found = document.getElementById(anchor)?.closest(KINDS);
+  if (!found || inSight(found)) return [];
+  const copy = found.cloneNode(true);
+  for (const element of [copy, ...copy.querySelectorAll("[id]")]) element.removeAttribute("id");
+  if (copy.matches("details")) copy.open = true;
+  return [copy];
+}
+
+// What was stored of another page, for a page in a folder below the root.
+async function elsewhere(page, anchor) {
+  await load(`_static/fragments/${page}.js`);
+  const template = document.createElement("template");
+  template.innerHTML = window.fragments[page][anchor]?.replaceAll('="../', `="${root}`) ?? "";
+  return [...template.content.children];
+}
+
+function contents(element) {
+  const symbol = [...element.classList].find((name) => name.startsWith("symbol-"));
+  if (symbol) return elsewhere(NOTATION, symbol);
+  const anchor = decodeURIComponent(element.hash.slice(1));
+  const [address] = element.href.split("#");
+  if (address === location.href.split("#")[0]) return here(anchor);
+  const page = address.startsWith(root) ? address.slice(root.length).match(/^(book\/.+)\.html$/)?.[1] : null;
+  return page ? elsewhere(page, anchor) : [];
+}
+
+function place() {
+  const { left, top, bottom } = shown.getBoundingClientRect();
   box.style.left = `${Math.max(8, Math.min(left, innerWidth - box.offsetWidth - 8))}px`;
   const below = bottom + 6 + box.offsetHeight <= innerHeight;
   box.style.top = `${below ? bottom + 6 : Math.max(8, top - 6 - box.offsetHeight)}px`;
 }
 
-function show(link) {
-  const wanted = target(link);
-  if (!wanted || inSight(wanted)) return;
-  const copy = wanted.cloneNode(true);
-  for (const element of [copy, ...copy.querySelectorAll("[id]")]) element.removeAttribute("id");
-  if (copy.matches("details")) copy.open = true;
-  box.replaceChildren(copy);
-  box.hidden = false;
-  place(link);
-  link.setAttribute("aria-describedby", box.id);
-  shown = link;
-}
-
 function hide() {
+  clearTimeout(timer);
   box.hidden = true;
   shown?.removeAttribute("aria-describedby");
   shown = null;
+}
+
+async function show(element) {
+  hide();
+  shown = element;
+  const parts = await contents(element);
+  if (shown !== element || !parts.length) return;
+  box.replaceChildren(...parts);
+  box.hidden = false;
+  box.scrollTop = 0;
+  place();
+  if (element.href) element.setAttribute("aria-describedby", box.id);
 }
 
 function later(action, wait) {
@@ -50,17 +79,26 @@ function later(action, wait) {
   timer = setTimeout(action, wait);
 }
 
+// A finger follows a link; it does not rest on it.
+function onRest(element, wait) {
+  element.addEventListener("pointerenter", ({ pointerType }) => {
+    if (pointerType !== "touch") later(() => element !== shown && show(element), wait);
+  });
+  element.addEventListener("pointerleave", () => later(() => element === shown && hide(), QUICK));
+}
+
 const article = document.querySelector(".bd-article");
 if (article) {
   article.append(box);
-  for (const link of article.querySelectorAll("a.internal[href*='#']")) {
-    link.addEventListener("mouseenter", () => later(() => show(link), 250));
-    link.addEventListener("mouseleave", () => later(hide, 250));
-    link.addEventListener("focus", () => show(link));
+  for (const symbol of article.querySelectorAll(SYMBOLS)) onRest(symbol, SLOW);
+  for (const link of article.querySelectorAll(LINKS)) {
+    onRest(link, QUICK);
+    link.addEventListener("focus", () => link.matches(":focus-visible") && show(link));
     link.addEventListener("blur", hide);
   }
-  box.addEventListener("mouseenter", () => clearTimeout(timer));
-  box.addEventListener("mouseleave", () => later(hide, 250));
+  box.addEventListener("load", place, { capture: true }); // of a picture
+  box.addEventListener("pointerenter", () => clearTimeout(timer));
+  box.addEventListener("pointerleave", () => later(hide, QUICK));
   addEventListener("keydown", (event) => event.key === "Escape" && hide());
-  addEventListener("scroll", hide, { passive: true });
+  addEventListener("scroll", () => shown && (inSight(shown) ? place() : hide()), { passive: true });
 }

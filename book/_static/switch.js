@@ -35,5 +35,7 @@ if (folds.length > 1 && place) {
     set(button, open);
     remember(open);
   });
-  place.after(button);
+  const line = document.querySelector(".chapter-actions");
+  if (line) line.prepend(button);
+  else place.after(button);
 }

@@ -82,12 +82,14 @@ def test_the_command_appends_what_a_build_has_written_once(tmp_path, capsys):
         control=Variant("half of it", measured=45.4),
     )
     claims, log = tmp_path / "claims.json", tmp_path / "drift.jsonl"
-    claims.write_text(json.dumps([verdict.record()]))
+    undecided = {"claim": {"id": "combes2018-fig-1"}, "verdict": "not yet", "comparison": None}
+    claims.write_text(json.dumps({"claims": [verdict.record(), undecided]}))
     for _ in range(2):
         main([str(claims), "--log", str(log)])
     printed = capsys.readouterr().out.splitlines()
     assert "1 of " in printed[0] and "appended" in printed[0] and "nothing appended" in printed[1]
     [found] = read_releases(log)
+    assert list(found.claims) == ["combes2018-tab-1"]
     assert found.claims["combes2018-tab-1"].measured == 90.9
     assert asdict(found)["versions"].keys() >= {"python", "numpy", "torch"}
 

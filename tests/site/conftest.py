@@ -1,5 +1,6 @@
 """The built site, served on this machine, and a browser to open it with."""
 
+import json
 import shutil
 import threading
 from functools import partial
@@ -17,6 +18,11 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 class QuietHandler(SimpleHTTPRequestHandler):
     def log_message(self, *arguments):
         """Say nothing: a page asks for dozens of files."""
+
+    def send_error(self, code, message=None, explain=None):
+        """Answer a miss with the site's own page, as servers of static sites do."""
+        self.error_message_format = Path(self.directory, "404.html").read_text().replace("%", "%%")
+        super().send_error(code, message, explain)
 
 
 @pytest.fixture(scope="session")
@@ -37,6 +43,13 @@ def live_pages(site, soups):
     """The pages of the site that have a live figure: its name -> the page, from the site's root."""
     found = {frame["data-live"]: path for path, soup in soups.items() for frame in soup.select("[data-live]")}
     return {name: path.relative_to(site).as_posix() for name, path in found.items()}
+
+
+@pytest.fixture(scope="session")
+def records(site):
+    """The records of the claims that a cell has decided, by their ids."""
+    listed = json.loads((site / "claims.json").read_text())["claims"]
+    return {entry["claim"]["id"]: entry for entry in listed if entry["comparison"]}
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,8 @@
-"""Cards on the built pages: one line that opens, without a script, and is open in print."""
+"""Cards on the built pages: one line that opens, without a script."""
 
-import json
+import os
+import re
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -10,9 +12,10 @@ def cards(soups):
     return {card["id"]: card for soup in soups.values() for card in soup.select("details.claim-card")}
 
 
-def test_every_verdict_has_a_card_with_its_hypotheses_and_its_control(cards, site):
-    for record in json.loads((site / "claims.json").read_text()):
-        card = cards.pop(f"claim-{record['claim']['id']}")
+def test_every_verdict_has_a_card_with_its_hypotheses_and_its_control(cards, records):
+    assert set(cards) == {f"claim-{name}" for name in records}
+    for name, record in records.items():
+        card = cards[f"claim-{name}"]
         assert card.find("summary", recursive=False).select_one(".verdict-badge").text == record["verdict"]
         names = [term.text for term in card.select("dt")]
         assert ("Hypotheses" in names) == bool(record["claim"]["hypotheses"])
@@ -20,7 +23,6 @@ def test_every_verdict_has_a_card_with_its_hypotheses_and_its_control(cards, sit
         assert ("erratum" in [link.text for link in card.select("a.claim-page")]) >= bool(
             record["claim"]["wrong"]
         )
-    assert not cards
 
 
 def test_the_source_of_a_check_is_folded(soups):
@@ -33,17 +35,29 @@ def test_the_source_of_a_check_is_folded(soups):
         assert bool(folded) != ("tag_show-source" in cell["class"])
 
 
-def test_a_card_opens_without_a_script_and_is_printed_open(browser, address, soups):
+def test_a_card_opens_without_a_script(browser, address):
     page = browser.new_context(java_script_enabled=False).new_page()
     page.goto(f"{address}/book/how_it_works.html")
     card = page.locator("details.claim-card").first
     closed = card.bounding_box()["height"]
     assert closed < 90
-    page.emulate_media(media="print")
-    assert card.bounding_box()["height"] > 2 * closed
-    page.emulate_media(media="screen")
     card.locator("summary").click()
     assert card.bounding_box()["height"] > 2 * closed
+
+
+def test_a_card_has_its_address_and_a_way_to_say_that_it_is_wrong(cards):
+    repository = os.environ.get("BOOK_REPOSITORY")
+    for name, card in cards.items():
+        claim = name.removeprefix("claim-")
+        assert card.select_one("a.claim-address")["href"].endswith(f"/c/{claim}.html")
+        [report] = card.select("a.claim-report")
+        if repository:
+            assert report["href"].startswith(f"{repository}/issues/new?")
+            asked = parse_qs(urlsplit(report["href"]).query)
+            assert claim in asked["title"][0] and f"Claim: {claim}\n" in asked["body"][0]
+            assert re.search(r"Commit: [0-9a-f]{12}", asked["body"][0])
+        else:
+            assert report["href"].endswith("run_it.html#correct-it")
 
 
 def test_a_closed_card_is_one_line_also_when_its_statement_has_displays(open_page, address):

@@ -2,7 +2,7 @@
 
 import pytest
 
-LIVE = ["neuron_orbits", "one_point", "starving", "two_logistics"]
+LIVE = ["explorer", "neuron_orbits", "one_point", "starving", "two_clocks", "two_logistics"]
 
 
 def test_no_page_asks_for_a_module(soups):
@@ -30,14 +30,14 @@ def test_a_live_figure_moves_in_the_place_of_its_picture(open_page, disk, live_p
     page = open_page(f"{disk}/{live_pages[name]}", width=width)
     figure = page.locator("figure", has=page.locator(f"[data-live={name}]"))
     assert len(figure.locator("figcaption").inner_text()) > 40
-    assert not figure.locator("img").is_visible()
+    assert not figure.locator(".drawing").is_visible()
     assert page.locator(".output script[src*=live]").count() == 0, "an empty box is left where it stood"
     line = figure.locator("path.live-line").last
-    before, words = line.get_attribute("d"), figure.locator("output").last.inner_text()
+    before, words = line.get_attribute("d"), figure.locator(".live-outcome").inner_text()
     figure.locator("input").first.press("Home")
-    assert line.get_attribute("d") != before and figure.locator("output").last.inner_text() != words
+    assert line.get_attribute("d") != before and figure.locator(".live-outcome").inner_text() != words
     size = "svg => svg.getBoundingClientRect().width / svg.viewBox.baseVal.width * 12"
-    assert figure.locator("svg").last.evaluate(size) >= 9, "the labels are too small"
+    assert figure.locator(".live-figure svg").last.evaluate(size) >= 9, "the labels are too small"
     assert page.errors == []
 
 
@@ -48,7 +48,7 @@ def test_under_a_live_figure_lies_a_picture(open_page, disk, live_pages, name, h
     page.emulate_media(media="print" if how == "in print" else "screen")
     frame = page.locator(f"[data-live={name}]")
     assert frame.count() == 1 and not frame.is_visible()
-    picture = page.locator(f"figure#fig-live-{name.replace('_', '-')} img")
+    picture = page.locator(f"figure#fig-live-{name.replace('_', '-')} .drawing")
     assert picture.is_visible() and picture.bounding_box()["height"] > 150
 
 

@@ -12,7 +12,7 @@ def test_what_a_link_points_to_shows_itself_and_goes(open_page, disk, kind):
     preview = page.locator(".preview")
     preview.wait_for()
     assert (
-        preview.locator("mjx-container, img").count() > 0 and page.locator("[id=preview] [id]").count() == 0
+        preview.locator("mjx-container, svg").count() > 0 and page.locator("[id=preview] [id]").count() == 0
     )
     box = preview.bounding_box()
     assert box["x"] >= 0 and box["x"] + box["width"] <= 1280

@@ -1,6 +1,5 @@
 """The built site, as a reader gets it: complete offline, readable on a phone and in the dark."""
 
-import json
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urljoin
 
@@ -11,7 +10,6 @@ import pytest
 from lib.claims.ledger import read_ledger
 from lib.flow import gradient_flow
 from lib.models.two_layer import TwoLayer
-from lib.theory.orthogonal import Pair, TwoPlateaus
 from lib.training.losses import LOGISTIC
 
 SITE = Path(__file__).parents[2] / "_build" / "html"
@@ -64,6 +62,8 @@ def test_links_and_files_exist(soups, site):
             ("source", "src"),
         ):
             for element in soup.find_all(tag, **{attribute: True}):
+                if "canonical" in element.get("rel", ()):
+                    continue
                 target = element[attribute]
                 external = target.startswith(("http:", "https:", "//"))
                 if external and tag != "a":
@@ -84,10 +84,26 @@ def anchors_of(soup):
     return {element[key] for key in ("id", "name") for element in soup.find_all(attrs={key: True})}
 
 
+def test_pages_are_numbered_and_sections_are_not(soups, site):
+    def numbers(heading):
+        return [
+            number.get_text().strip()
+            for soup in chapters
+            for number in soup.select(f"{heading} .section-number")
+        ]
+
+    chapters = [soups[site / name] for name in CHAPTERS]
+    found = [tuple(map(int, number.strip(".").split("."))) for number in numbers(".bd-article h1")]
+    below = {number[0]: sorted(n[1] for n in found if len(n) == 2 and n[0] == number[0]) for number in found}
+    assert sorted(number[0] for number in found if len(number) == 1) == list(range(1, len(below) + 1))
+    assert all(pages == list(range(1, len(pages) + 1)) for pages in below.values())
+    assert len(found) == len(set(found)) == len(CHAPTERS) and numbers(".bd-article h2") == []
+
+
 def test_figures_have_descriptions(soups, site):
     for name in PAGES:
-        for image in soups[site / name].select(".bd-article img"):
-            assert len(image.get("alt", "")) > 20, f"{name}: {image.get('src')}"
+        for image in soups[site / name].select(".bd-article :is(img, .drawing)"):
+            assert len(image.get("alt") or image.get("aria-label", "")) > 20, f"{name}: {image}"
 
 
 def test_nothing_unresolved_is_left_in_the_text(soups, site):
@@ -116,12 +132,11 @@ def test_a_chapter_downloads_as_a_notebook_with_outputs(soups, site, name):
     assert "{glue" not in prose and "```{" not in prose
 
 
-def test_the_scorecard_shows_every_claim_and_only_verdicts_that_cells_produced(soups, site):
+def test_the_scorecard_shows_every_claim_and_only_verdicts_that_cells_produced(soups, site, records):
     soup = soups[site / "book" / "scorecard.html"]
     rows = soup.select("tr.scorecard-row")
     claims = [claim for paper in read_ledger() for claim in paper.claims]
     assert [row.select_one("code").get_text() for row in rows] == [claim.id for claim in claims]
-    records = {entry["claim"]["id"]: entry for entry in json.loads((site / "claims.json").read_text())}
     assert len(records) >= 60
     for row, claim in zip(rows, claims, strict=True):
         shown = row.select_one(".verdict-badge").get_text()
@@ -184,37 +199,4 @@ def test_the_live_orbits_are_the_library_s(browser, address, live_pages):
         np.testing.assert_allclose(orbit[alive, 2], ours[1][alive], rtol=1e-7, atol=1e-9)
     page.locator("[data-live=neuron_orbits] input").first.fill("0.5")
     assert "learns" in page.inner_text("[data-live=neuron_orbits] .live-outcome")
-    page.close()
-
-
-def test_the_live_plateaus_are_the_library_s(browser, address, live_pages):
-    page = browser.new_page()
-    page.goto(f"{address}/{live_pages['two_logistics']}")
-    frame = page.locator("[data-live=two_logistics]")
-    data = json.loads(frame.get_attribute("data-parameters"))
-    exponent = 6
-    halves = [
-        at + exponent * np.log(10) / rate for at, rate in zip(data["offsets"], data["rates"], strict=True)
-    ]
-    times = np.linspace(0, 1.5 * max(halves), 50)
-    module = "import('/_static/live/two_logistics.js')"
-    script = f"([times, data]) => {module}.then(m => times.map(t => m.loss(t, data)))"
-    drawn = page.evaluate(script, [times.tolist(), {**data, "halfTimes": halves}])
-    groups, nothing = Pair(np.array([0]), np.array([1])), np.empty(0)
-    theory = TwoPlateaus(
-        data["n"],
-        groups,
-        Pair(*data["rates"]),
-        Pair(1.0, 1.0),
-        Pair(*halves),
-        nothing,
-        nothing,
-        nothing,
-        nothing,
-        Pair(*data["norms"]),
-    )
-    np.testing.assert_allclose(drawn, theory.loss(times), rtol=1e-12)
-    before = frame.locator("output").last.inner_text()
-    frame.locator("input").fill("100")
-    assert frame.locator("output").last.inner_text() != before
     page.close()

@@ -4,13 +4,13 @@ from collections import Counter
 from urllib.parse import urldefrag
 
 import pytest
-from claim_addresses import plain
-from paper_pages import verdict_sentence
+from plain_text import plain
 
 from lib.claims.ledger import read_ledger
 
 PAPERS = read_ledger()
 CLAIMS = [claim for paper in PAPERS for claim in paper.claims]
+papers = pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.key)
 
 
 @pytest.fixture(scope="session")
@@ -20,7 +20,7 @@ def shown(soups, site):
     return {row["id"].removeprefix("scorecard-"): row.select_one(".verdict-badge").text for row in rows}
 
 
-@pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.key)
+@papers
 def test_every_claim_stands_once_on_its_paper_s_page_with_its_verdict(soups, site, shown, paper):
     lines = soups[site / "book" / "papers" / f"{paper.key}.html"].select(".verdict-line")
     found = {line["id"].removeprefix("verdict-"): line for line in lines}
@@ -30,21 +30,79 @@ def test_every_claim_stands_once_on_its_paper_s_page_with_its_verdict(soups, sit
         assert line.select_one("a.claim-address")["href"] == f"../../c/{name}.html"
 
 
-@pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.key)
-def test_the_sentence_of_a_group_counts_its_lines(soups, site, paper):
+@papers
+def test_a_thing_shows_the_verdict_of_each_of_its_parts_with_the_cell_that_decides_it(soups, site, paper):
     soup = soups[site / "book" / "papers" / f"{paper.key}.html"]
     sections = [
-        section for section in soup.select("section") if section.find(class_="verdict-line", recursive=False)
+        section for section in soup.select("section") if section.select_one(":scope > .verdict-lines")
     ]
     assert len(sections) > 20
     for section in sections:
-        badges = section.select(":scope > .verdict-line .verdict-badge")
-        ours = section["id"].endswith("-beyond")
-        said = verdict_sentence(Counter(badge.text for badge in badges), ours)
-        assert said in section.find("p", recursive=False).text, section["id"]
+        parts = section.select(".verdict-parts .verdict-badge")
+        lines = section.select(":scope > .verdict-lines > .verdict-line > .claim-head .verdict-badge")
+        assert [part.text for part in parts] == [line.text for line in lines], section["id"]
+        for part in parts:
+            linked = part.find_parent("a", class_="verdict-link")
+            assert (linked is None) == (part.text in ("not yet", "not here")), section["id"]
 
 
-@pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.key)
+@papers
+def test_a_picture_of_a_thing_is_a_figure_of_the_chapter_that_it_links_to(soups, site, paper):
+    page = site / "book" / "papers" / f"{paper.key}.html"
+    pictures = soups[page].select(".verdict-pictured .finding-picture a")
+    assert len(pictures) > 8
+    for link in pictures:
+        chapter, _, figure = link["href"].partition("#")
+        assert soups[(page.parent / chapter).resolve()].find(id=figure).name == "figure"
+        image = link.img
+        assert image["alt"].strip() and image["loading"] == "lazy"
+
+
+@papers
+def test_the_brief_of_a_paper_is_short_and_stands_before_its_claims(soups, site, paper):
+    soup = soups[site / "book" / "papers" / f"{paper.key}.html"]
+    brief = soup.find("section", id=f"{paper.key}-in-brief")
+    assert brief.h2 and 3 <= len(brief.ul.select("li")) <= 5 and brief.select_one(".verdict-contents")
+    assert not brief.find_previous(class_="verdict-line")
+
+
+def test_the_badges_of_a_page_count_its_claims(soups, site, shown):
+    for paper in PAPERS:
+        soup = soups[site / "book" / "papers" / f"{paper.key}.html"]
+        badges = soup.select(".verdict-contents > p .verdict-badge")
+        counts = {text.rpartition(" ")[0]: int(text.rpartition(" ")[2]) for text in (b.text for b in badges)}
+        assert counts == Counter(shown[claim.id] for claim in paper.claims if not claim.ours)
+
+
+def test_every_part_of_the_sidebar_begins_with_the_page_of_its_paper(soups, site):
+    bar = soups[site / "book" / "index.html"].select_one("nav.bd-links")
+    first = {
+        caption.text.strip(): caption.find_next("ul").select_one("a") for caption in bar.select("p.caption")
+    }
+    papers = {name: link for name, link in first.items() if "papers/" in link["href"]}
+    assert len(papers) == len(PAPERS)
+    for link in papers.values():
+        paper = next(one for one in PAPERS if one.key in link["href"])
+        assert str(paper.year) in link.text and link.text.strip().startswith("Paper: ")
+    numbers = [link.text.split(".")[0].strip() for link in bar.select("a") if link.text.strip()[0].isdigit()]
+    assert numbers[:3] == ["1", "2", "3"]
+
+
+def test_the_list_by_question_has_every_chapter_once_with_its_minutes(soups, site):
+    rows = soups[site / "book" / "by_question.html"].select("table.questions tbody tr")
+    cells = [[cell.get_text(" ", strip=True) for cell in row.select("td")] for row in rows]
+    chapters = [row.select_one("td:nth-child(2) a")["href"] for row in rows]
+    folders = {"sigmoidal_curves", "saddle_to_saddle", "early_alignment", "neuron_clustering"}
+    wanted = {
+        f"{path.parent.name}/{path.name}"
+        for path in (site / "book").glob("*/*.html")
+        if path.parent.name in folders | {"gradient_starvation"}
+    }
+    assert sorted(chapters) == sorted(wanted)
+    assert all(question.endswith("?") and 1 <= int(minutes) <= 60 for question, _, minutes in cells)
+
+
+@papers
 def test_the_contents_name_all_that_has_a_heading(soups, site, paper):
     soup = soups[site / "book" / "papers" / f"{paper.key}.html"]
     linked = {link["href"] for link in soup.select(".verdict-contents a.verdict-badge")}
@@ -84,3 +142,67 @@ def test_an_address_opens_from_the_disk_on_a_phone(open_page, site, name, scheme
     page.locator("ul a").first.click()
     page.locator(f"[id='verdict-{name}']").wait_for()
     assert page.url.endswith(f"#verdict-{name}")
+
+
+@pytest.fixture
+def landing(open_page, site):
+    page = open_page(f"{site.as_uri()}/book/index.html")
+    page.clicks = 0
+
+    def follow(within, words):
+        page.locator(within).get_by_role("link", name=words).first.click()
+        page.wait_for_load_state("load")
+        page.clicks += 1
+
+    page.follow = follow
+    yield page
+    assert page.clicks <= 3 and page.errors == []
+
+
+def seen(page, selector):
+    """The text of what is in view, once it is."""
+    page.wait_for_function(
+        """selector => [...document.querySelectorAll(selector)].some(one => {
+            const box = one.getBoundingClientRect();
+            return box.height && box.top < innerHeight && box.bottom > 0;
+        })""",
+        arg=selector,
+    )
+    return page.locator(selector).first.inner_text()
+
+
+def test_a_reader_finds_whether_theorem_1_of_min2024_is_true_and_at_what_scale(landing):
+    landing.follow("article", "Min, Mallada, Vidal 2024")
+    brief = seen(landing, "#min2024-in-brief > ul")
+    assert "Theorem 1 is true" in brief and "the scale of Eq. (28)" in brief
+    landing.follow(".verdict-contents", "Theorem 1")
+    said = seen(landing, "#min2024-theorem-1")
+    assert "Part 1" in said and "Part 2" in said and "corrected" in said and "verified" in said
+    landing.follow("#min2024-theorem-1 .verdict-parts li:has-text('the scale')", "verified")
+    assert "Eq. (28)" in seen(landing, "#claim-min2024-thm1-eps")
+
+
+def test_a_reader_finds_what_is_wrong_in_figure_7_of_boursier2022(landing):
+    landing.follow("article", "Boursier, Pillaud-Vivien, Flammarion 2022")
+    landing.locator(".verdict-contents dd").nth(3).get_by_role("link", name="7", exact=True).click()
+    landing.clicks += 1
+    assert "two components explain the share 0.7" in seen(landing, "#boursier2022-figure-7")
+    landing.follow("#boursier2022-figure-7", "verified")
+    assert "two principal components" in seen(landing, "#claim-boursier2022-fig-7b")
+
+
+def test_a_reader_finds_whether_spectral_decoupling_helps_on_coloured_digits(landing):
+    assert "helps no more than plain training" in landing.locator("article").inner_text()
+    landing.follow("article", "list by question")
+    assert "help on coloured digits" in landing.locator("table.questions").last.inner_text()
+    landing.follow("table.questions >> nth=-1", "Sixty-eight per cent")
+    assert "passing phase" in seen(landing, "h1")
+    assert landing.locator("#claim-pezeshki2021-tab-1-sd .verdict-badge").first.inner_text() == "refuted"
+
+
+def test_a_reader_finds_how_to_run_a_chapter_and_how_to_report_an_error(landing):
+    landing.follow("article", "Another page")
+    assert "make book" in seen(landing, "article pre")
+    correct = landing.locator("section", has_text="Something here is wrong").last
+    correct.scroll_into_view_if_needed()
+    assert "send the id, the commit and the changed cell" in correct.inner_text()

@@ -1,24 +1,21 @@
 // A two-layer network on points drawn by hand: train it, and see what the theorems of the book say of it.
-import { above, sampled, within, zeroLine } from "./explorer/field.js";
-import { lossAt } from "./explorer/drops.js";
+import { DECADES, EARLY, drawField, drawLoss, drawNeurons } from "./explorer/drawing.js";
+import { within } from "./explorer/field.js";
 import { begin, dataOf } from "./explorer/network.js";
 import { HALF, addPoints, arePoints, listOf } from "./explorer/points.js";
 import { INITIAL, NAMES, PRESETS } from "./explorer/presets.js";
 import { foretold, normalOf, strip } from "./explorer/theory.js";
 import { Training } from "./explorer/training.js";
 import { LiveFigure, enliven } from "./figure.js";
-import { node } from "./plot.js";
 
-const GRID = 61; // samples a side of the output's field
 const BUDGET = 10; // milliseconds of training between two pictures
-const EARLY = 10; // steps that the clock of the run counts like the time before its first tick
-const DECADES = 4;
 const SECONDS = { slow: 24, normal: 9, fast: 3 };
-const SIDES = [[1, "simulation"], [-1, "contrast"]];
 
+// The slider of steps is logarithmic, and begins at none.
 const stepsAt = (time) => Math.round(EARLY * (10 ** time - 1));
 const timeOf = (steps) => Math.log10(1 + steps / EARLY);
-const written = (value) => (value >= 0.001 || value === 0 ? String(Number(value.toPrecision(3))) : value.toExponential(1));
+const minus = (text) => text.replace("-", "−");
+const written = (value) => (value >= 0.001 || !value ? String(Number(value.toPrecision(3))) : minus(value.toExponential(1)));
 
 class Explorer extends LiveFigure {
   origin({ preset }) {
@@ -44,78 +41,23 @@ function runs() {
     if (JSON.stringify(settings) === key) return run;
     key = JSON.stringify(settings);
     const points = listOf(settings.points);
-    const data = dataOf(points, settings.bias === "with");
-    const d = data.inputs.length / data.n;
-    const inputs = Array.from({ length: data.n }, (_, i) => [...data.inputs.slice(i * d, (i + 1) * d)]);
-    const labels = [...data.labels];
-    const start = begin({ ...settings, m: settings.width, d, scale: 10 ** settings.scale });
+    const inputs = points.map(([x, y]) => (settings.bias === "with" ? [x, y, 1] : [x, y]));
+    const labels = points.map(([, , label]) => label);
+    const start = begin({ ...settings, m: settings.width, d: inputs[0].length, scale: 10 ** settings.scale });
     const predictions = foretold(start, inputs, labels, settings);
     const rule = { ...settings, step: 10 ** settings.step, strength: 10 ** settings.strength };
-    return (run = { inputs, labels, predictions, training: new Training(start, data, rule) });
+    return (run = { inputs, labels, predictions, training: new Training(start, dataOf(inputs, labels), rule) });
   };
-}
-
-function drawField(plane, network) {
-  const values = sampled(network, HALF, GRID);
-  const cell = (2 * HALF) / (GRID - 1);
-  const at = (k) => k * cell - HALF;
-  const height = plane.py(0) - plane.py(cell);
-  plane.ground.replaceChildren();
-  for (const [sign, kind] of SIDES) {
-    for (const bound of [0, 0.5]) {
-      const strips = above(values, GRID, sign, bound).map(([row, from, to]) => {
-        const [left, right] = [plane.px(at(from)).toFixed(1), plane.px(at(to)).toFixed(1)];
-        return `M${left},${(plane.py(at(row)) - height / 2).toFixed(2)}H${right}v${height.toFixed(2)}H${left}z`;
-      });
-      node(plane.ground, "path", { d: strips.join(""), class: `live-side ${kind}` });
-    }
-  }
-  const line = zeroLine(values, GRID).map((segment) => segment.map(([column, row]) => [at(column), at(row)]));
-  plane.strokes(line, "boundary", plane.ground);
-}
-
-// Kinks as thin lines, weights as arrows from the origin; the longest reaches most of the way to the edge.
-function drawNeurons(plane, { w, a, m, d }) {
-  const neurons = Array.from({ length: m }, (_, j) => [...w.slice(j * d, (j + 1) * d)]);
-  const longest = Math.max(...neurons.map(([p, q]) => Math.hypot(p, q)));
-  for (const [sign, kind] of SIDES) {
-    const own = neurons.filter((_, j) => sign * a[j] > 0);
-    const kinks = plane.strokes(own.map((neuron) => within(neuron, HALF)).filter(Boolean), `kinks ${kind}`);
-    kinks.setAttribute("opacity", Math.min(0.3, 9 / m));
-    const tips = own.map(([p, q]) => [(0.8 * HALF * p) / longest, (0.8 * HALF * q) / longest]);
-    plane.strokes(tips.map((tip) => [[0, 0], tip]), `weights ${kind}`);
-    plane.dots(tips, kind, 2.5);
-  }
-  return longest;
-}
-
-function drawLoss(plane, { predictions, training }, losses, step) {
-  const early = Math.log10(step * EARLY);
-  const highest = 1.15 * Math.max(...losses.map(([, loss]) => loss).filter(Number.isFinite));
-  const ticks = Array.from({ length: DECADES + 1 }, (_, k) => Math.ceil(early) + k).filter((k) => k <= early + DECADES);
-  plane.x = { ...plane.x, from: early, to: early + DECADES, ticks };
-  plane.y = { ...plane.y, to: highest, ticks: [0, highest / 1.15] };
-  plane.drawAxes();
-  plane.clear();
-  const at = ([steps, loss]) => [Math.max(early, Math.log10(step * steps)), loss];
-  const path = losses.filter(([steps, loss]) => steps >= EARLY && loss <= highest);
-  plane.line([losses[0], ...path].map(at), "simulation");
-  if (predictions.dropsNeed.length) return;
-  const times = Array.from({ length: 400 }, (_, k) => early + (DECADES * k) / 399);
-  for (const { halfTime, sign } of predictions.classes) {
-    const [x, kind] = [Math.log10(halfTime), sign > 0 ? "simulation" : "contrast"];
-    if (x > early && x < early + DECADES) plane.strokes([[[x, 0], [x, 0.09 * highest]]], `tick ${kind}`);
-  }
-  plane.line(times.map((x) => [x, lossAt(10 ** x, predictions.classes, training.data.n)]), "theory");
 }
 
 function words({ labels, training }, f, goal, longest, loss, step) {
   const { made, lost } = training;
   if (lost) return `The weights are no longer finite after step ${made + 1}: take shorter steps.`;
-  if (!made && !goal) return `Before training the loss is ${written(loss)}, and the longest arrow stands for a weight of ${written(longest)}. Press Play.`;
+  const arrow = `The longest arrow stands for a weight of ${written(longest)}.`;
+  if (!made && !goal) return `Before training the loss is ${written(loss)}. ${arrow} Press Play.`;
   const wrong = labels.filter((label, i) => label * f[i] <= 0).length;
   const right = wrong ? `${wrong} of ${labels.length} points are on the wrong side` : "all points are on their side";
-  return `After ${made.toLocaleString("en")} steps (time ${written(step * made)}) the loss is ${written(loss)}; ${right}. The longest arrow stands for a weight of ${written(longest)}.`;
+  return `After ${made.toLocaleString("en")} steps (time ${written(step * made)}) the loss is ${written(loss)}; ${right}. ${arrow}`;
 }
 
 function fillStrip(list, items) {
@@ -152,7 +94,9 @@ export function show(frame) {
   figure.plots.after(figure.buttons);
   const theory = document.createElement("ul");
   theory.className = "live-theory";
-  figure.outcome.after(theory);
+  const title = Object.assign(document.createElement("p"), { textContent: "What the theorems say of these points", id: "live-theory" });
+  theory.setAttribute("aria-labelledby", title.id);
+  figure.outcome.after(title, theory);
   const runOf = runs();
   let timer = 0;
 
@@ -178,15 +122,22 @@ export function show(frame) {
   figure.allowed.points = arePoints;
   figure.choice("preset", { label: "start from", options: NAMES });
   figure.slider("scale", { label: "scale of the start", from: -6, to: 0, step: 0.1, show: power });
-  figure.player("time", { label: "steps", to: DECADES, step: 0.01, seconds: ({ pace }) => SECONDS[pace], show: (time) => stepsAt(time).toLocaleString("en") });
+  figure.player("time", {
+    label: "steps",
+    to: DECADES,
+    step: 0.01,
+    seconds: ({ pace }) => SECONDS[pace],
+    show: (time) => stepsAt(time).toLocaleString("en"),
+  });
   figure.button("One step", () => figure.set({ time: timeOf(stepsAt(figure.state.time) + 1) }));
   figure.button("Rewind", () => figure.set({ time: 0 }));
   figure.group("Points and settings", !onPhone);
   const points = addPoints(figure, plane);
   figure.choice("brush", { label: "a click adds", options: { blue: "a blue point (+)", orange: "an orange point (−)" } });
-  figure.slider("slope", { label: "slope", from: 0, to: 1, step: 0.05, show: (slope) => (slope ? slope.toFixed(2) : "0 (ReLU)") });
+  figure.slider("slope", { label: "slope", from: 0, to: 1, step: 0.05, show: (slope) => slope.toFixed(2) });
   figure.choice("loss", { label: "loss", options: { square: "square", logistic: "logistic", exponential: "exponential" } });
-  figure.choice("penalty", { label: "penalty", options: { none: "none", ridge: "on the weights (ridge)", decoupling: "on the outputs (spectral decoupling)" } });
+  const penalties = { none: "none", ridge: "on the weights (ridge)", decoupling: "on the outputs (spectral decoupling)" };
+  figure.choice("penalty", { label: "penalty", options: penalties });
   figure.slider("strength", { label: "its strength", from: -4, to: 0, step: 0.1, show: power });
   figure.slider("step", { label: "step", from: -3, to: 0, step: 0.1, show: power });
   figure.slider("width", { label: "neurons", from: 2, to: 200, step: 1 });

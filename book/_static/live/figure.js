@@ -26,11 +26,12 @@ export class LiveFigure {
     this.outcome.setAttribute("aria-live", "polite");
   }
 
-  // A plane that takes its share of the width when `abreast` of them stand side by side, or all of it on a phone.
-  plane({ abreast = 2, ...options }) {
+  // A plane that takes its share of the width when `abreast` of them stand side by side, or all of it where the whole
+  // is less than `least` wide, as on a phone.  `height` is a number, or a function of the width.
+  plane({ abreast = 2, least = 560, height = 300, ...options }) {
     const whole = this.plots.clientWidth || 340;
-    const width = whole < 560 ? Math.min(whole, 420) : Math.floor((whole - 8 * (abreast - 1)) / abreast);
-    const plane = new Plane(this.plots, { width, ...options });
+    const width = whole < least ? Math.min(whole, 420) : Math.floor((whole - 8 * (abreast - 1)) / abreast);
+    const plane = new Plane(this.plots, { width, height: height instanceof Function ? height(width) : height, ...options });
     plane.svg.style.flexBasis = `${width - 1}px`;
     return plane;
   }
@@ -57,17 +58,20 @@ export class LiveFigure {
     for (const follow of this.follow) follow(this.state);
   }
 
-  slider(key, { label, from, to, step, show = String }) {
+  // From `from` to `to`, or through a list of rising `values`; `show(value, state)` is what stands beside it.
+  slider(key, { label, values, from = values?.[0], to = values?.at(-1), step, show = String }) {
     const row = add(this.controls, "label");
     add(row, "span", { textContent: label });
-    const input = add(row, "input", { type: "range", min: from, max: to, step });
+    const range = values ? { min: 0, max: values.length - 1, step: 1 } : { min: from, max: to, step };
+    const input = add(row, "input", { type: "range", ...range });
     const output = add(row, "output");
     this.allowed[key] = (value) => value >= from && value <= to;
-    input.addEventListener("input", () => this.set({ [key]: Number(input.value) }));
+    const chosen = () => (values ? values[Number(input.value)] : Number(input.value));
+    input.addEventListener("input", () => this.set({ [key]: chosen() }));
     this.follow.push((state) => {
-      input.value = state[key];
-      output.textContent = show(state[key]);
-      input.setAttribute("aria-valuetext", show(state[key]));
+      input.value = values ? values.filter((value) => value <= state[key]).length - 1 : state[key];
+      output.textContent = show(state[key], state);
+      input.setAttribute("aria-valuetext", show(state[key], state));
     });
     return input;
   }
@@ -90,8 +94,9 @@ export class LiveFigure {
   }
 
   // A point that is dragged or moved by the arrow keys: `at(state)` is where it stands (null: nowhere),
-  // `to(point, state)` what a move changes, `step` how far a key moves it, `say(state)` where it is in words.
-  handle(plane, { label, kind = "simulation", at, to, step, say }) {
+  // `to(point, state)` what a move changes, `step` how far a key moves it (or `turn` by how many degrees about the
+  // origin), `say(state)` where it is in words.
+  handle(plane, { label, kind = "simulation", at, to, step, turn, say }) {
     const knob = node(plane.handles, "g", { class: `live-handle ${kind}`, tabindex: 0, role: "slider", "aria-label": label });
     node(knob, "circle", { r: 14, class: "live-grip" });
     node(knob, "circle", { r: 6, class: `live-dot ${kind}` });
@@ -113,7 +118,9 @@ export class LiveFigure {
       event.preventDefault();
       const far = event.shiftKey ? 5 : 1;
       const [x, y] = at(this.state);
-      move([x + far * by[0] * step[0], y + far * by[1] * step[1]]);
+      const angle = Math.atan2(y, x) + (far * (by[1] - by[0]) * turn * Math.PI) / 180;
+      if (turn) move([Math.hypot(x, y) * Math.cos(angle), Math.hypot(x, y) * Math.sin(angle)]);
+      else move([x + far * by[0] * step[0], y + far * by[1] * step[1]]);
     });
     this.follow.push((state) => {
       const place = at(state);

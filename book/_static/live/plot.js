@@ -1,6 +1,7 @@
 // A small plane to draw in: an SVG with axes, in the page's own colours.
 const SVG = "http://www.w3.org/2000/svg";
 const MARGIN = { left: 46, right: 12, top: 14, bottom: 38 };
+const BARE = { left: 4, right: 4, top: 4, bottom: 4 };
 
 export function node(parent, name, attributes = {}, text = "") {
   const element = document.createElementNS(SVG, name);
@@ -12,17 +13,19 @@ export function node(parent, name, attributes = {}, text = "") {
 
 export class Plane {
   // `x` and `y` are {from, to, label, ticks, show}, where `show` makes words of ticks; sizes are in the units of the
-  // SVG's view box. In a `square` plane both axes are equally long.
-  constructor(parent, { width = 340, height = 300, square = false, x, y, description }) {
+  // SVG's view box.  In a `square` plane both axes are equally long; a `bare` plane has no axes.
+  constructor(parent, { width = 340, height = 300, margin = {}, bare = false, square = false, x, y, description }) {
     if (square) height = width - MARGIN.left - MARGIN.right + MARGIN.top + MARGIN.bottom;
     this.svg = node(parent, "svg", { viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": description });
-    this.x = { ...x, low: MARGIN.left, high: width - MARGIN.right };
-    this.y = { ...y, low: height - MARGIN.bottom, high: MARGIN.top };
+    Object.assign(this, { width, height });
+    const around = { ...(bare ? BARE : MARGIN), ...margin };
+    this.x = { ...x, low: around.left, high: width - around.right };
+    this.y = { ...y, low: height - around.bottom, high: around.top };
     this.ground = node(this.svg, "g", { class: "live-ground" });
     this.axes = node(this.svg, "g", { class: "live-axes" });
     this.drawing = node(this.svg, "g");
     this.handles = node(this.svg, "g");
-    this.drawAxes();
+    if (!bare) this.drawAxes();
   }
 
   drawAxes() {

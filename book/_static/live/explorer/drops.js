@@ -4,9 +4,9 @@ const dot = (u, v) => u.reduce((sum, value, k) => sum + value * v[k], 0);
 const sigmoid = (u) => 1 / (1 + Math.exp(-u));
 
 // While the outputs are negligible a neuron of sign s obeys w' = s |w| sum of F_i x_i over the active data, which is
-// constant until a datum is left: on orthogonal data none is entered. Returns kappa, its offset in
-// log|w(t)| = |g| t + log|w(0)| + kappa for large t, for a neuron that keeps all data of its class.
-export function alignmentOffset(w, sign, inputs, forces) {
+// constant until a datum is left: on orthogonal data none is entered. Returns kappa in log|w(t)| = rate t + log|w(0)| +
+// kappa for large t, for a neuron that keeps all data of its class.
+function alignmentOffset(w, sign, inputs, forces) {
   const length = Math.hypot(...w);
   let direction = w.map((value) => value / length);
   let active = inputs.map((x) => dot(direction, x) > 0);
@@ -27,7 +27,7 @@ export function alignmentOffset(w, sign, inputs, forces) {
       return Math.log(ratio >= 0 ? (ratio + root) / (2 * plus) : (2 * minus) / (root - ratio)) / speed;
     });
     const wait = Math.min(...waits);
-    if (wait === Infinity) return { offset: logNorm + Math.log(plus) - speed * time, rate: speed };
+    if (wait === Infinity) return logNorm + Math.log(plus) - speed * time;
     const [up, down] = [plus * Math.exp(speed * wait), minus * Math.exp(-speed * wait)];
     const growth = up + down;
     direction = direction.map((_, k) => (across[k] + (up - down) * e[k]) / growth);
@@ -38,7 +38,7 @@ export function alignmentOffset(w, sign, inputs, forces) {
 }
 
 // The classes, each with the rate at which its group of neurons grows, the norm of its labels and its half-time;
-// null for a class that no neuron sees whole. `scale` is divided out of the weights before, so it may be tiny.
+// null for a class that no neuron sees whole.
 export function drops({ w, a, m, d }, inputs, labels) {
   const forces = labels.map((label) => label / labels.length);
   const neurons = Array.from({ length: m }, (_, j) => [...w.slice(j * d, (j + 1) * d)]);
@@ -47,7 +47,7 @@ export function drops({ w, a, m, d }, inputs, labels) {
     const group = neurons.filter((neuron, j) => sign * a[j] > 0 && own.every((x) => dot(neuron, x) > 0));
     if (!own.length || !group.length) return null;
     const height = Math.sqrt(own.reduce((sum, x) => sum + 1 / dot(x, x), 0));
-    const offsets = group.map((neuron) => Math.log(Math.hypot(...neuron)) + alignmentOffset(neuron, sign, inputs, forces).offset);
+    const offsets = group.map((neuron) => Math.log(Math.hypot(...neuron)) + alignmentOffset(neuron, sign, inputs, forces));
     const largest = Math.max(...offsets);
     const total = 2 * largest + Math.log(offsets.reduce((sum, offset) => sum + Math.exp(2 * (offset - largest)), 0));
     const rate = Math.hypot(...own[0].map((_, k) => own.reduce((sum, x) => sum + x[k], 0))) / labels.length;

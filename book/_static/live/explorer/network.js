@@ -32,11 +32,11 @@ export function begin({ m, d, scale, start, seed, slope }) {
 
 export const copy = (network) => ({ ...network, w: network.w.slice(), a: network.a.slice() });
 
-// `points` are [x, y, label]; with a bias each input has a third coordinate 1.
-export function dataOf(points, bias) {
-  const inputs = points.map(([across, up]) => (bias ? [across, up, 1] : [across, up]));
-  return { inputs: Float64Array.from(inputs.flat()), labels: Float64Array.from(points, ([, , label]) => label), n: points.length };
-}
+export const dataOf = (inputs, labels) => ({
+  inputs: Float64Array.from(inputs.flat()),
+  labels: Float64Array.from(labels),
+  n: labels.length,
+});
 
 // The outputs at the inputs (n, d); `z`, if given, receives the pre-activations <w_j, x_i>, neuron by neuron.
 export function outputs({ w, a, m, d, slope }, { inputs, n }, z = null) {

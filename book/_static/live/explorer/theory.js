@@ -50,10 +50,11 @@ export function agreeing({ w, a, m, d }, inputs, labels) {
 // What follows from the points, the settings and the start alone.
 export function foretold(start, inputs, labels, state) {
   const both = labels.includes(1) && labels.includes(-1);
-  const largest = inputs.flatMap((x, i) => inputs.slice(0, i).map((y) => Math.abs(leastSignedCosine([x, y], [1, 1]))));
+  const cosines = inputs.flatMap((x, i) => inputs.slice(0, i).map((y) => Math.abs(leastSignedCosine([x, y], [1, 1]))));
   const normsOf = (label) => inputs.filter((_, i) => labels[i] === label).map(norm);
   const even = (norms) => Math.max(...norms) <= (1 + RIGHT_ANGLE) * Math.min(...norms);
-  const classes = both ? drops(start, inputs, labels) : [];
+  const orthogonal = Math.max(...cosines, 0) <= RIGHT_ANGLE;
+  const classes = both && orthogonal ? drops(start, inputs, labels) : [];
   const common = {
     "ReLU (slope 0)": state.slope === 0,
     "a balanced start": state.start === "balanced",
@@ -65,7 +66,7 @@ export function foretold(start, inputs, labels, state) {
     alignmentNeeds: lacking(common),
     dropsNeed: lacking({
       "points of both classes": both,
-      "points at right angles": Math.max(...largest, 0) <= RIGHT_ANGLE,
+      "points at right angles": orthogonal,
       "equal distances from the origin within a class": !both || (even(normsOf(1)) && even(normsOf(-1))),
       "the square loss": state.loss === "square",
       ...common,
@@ -95,7 +96,8 @@ function alignment({ mu, alignmentNeeds }, { network }, inputs, labels) {
   const cosine = `Least signed cosine μ = ${rounded(mu)}`;
   if (mu <= ROUNDING) return [false, `${cosine}, not above 0: the points are not orthogonally separable, and nothing is promised.${now}`];
   if (alignmentNeeds.length) return [false, `${cosine}. ${needs(alignmentNeeds)}${now}`];
-  return [true, `${cosine}: the points are orthogonally separable. Before the loss falls every neuron comes to see exactly its own class, or nothing.${now}`];
+  const promise = "Before the loss falls every neuron comes to see exactly its own class, or nothing.";
+  return [true, `${cosine}: the points are orthogonally separable. ${promise}${now}`];
 }
 
 function staircase({ dropsNeed, classes }, { fitted, rule }, inputs, labels) {
@@ -111,19 +113,21 @@ function staircase({ dropsNeed, classes }, { fitted, rule }, inputs, labels) {
 
 function agreement({ hard, both, lineNeeds }, { network }, inputs, labels) {
   if (!both) return [false, needs(["points of both classes"])];
-  const where = inputs[0].length > 2 ? "No line" : "No line through the origin";
-  if (!hard) return [true, `${where} separates these points, so the neurons cannot all agree with the labels.`];
+  const lines = inputs[0].length > 2 ? "line" : "line through the origin";
+  if (!hard) return [true, `No ${lines} separates these points, so the neurons cannot all agree with the labels.`];
   const count = `Now ${agreeing(network, inputs, labels)} of ${network.m} do.`;
-  const limit = lineNeeds.length ? "" : " If all do for good, they end as one neuron of each sign.";
-  return [true, `A line separates the points, with margin ${rounded(1 / norm(hard))}: all neurons can agree with the labels. ${count}${limit}`];
+  const limit = lineNeeds.length ? "" : " While all do, those of one sign become equal.";
+  const separable = `A ${lines} separates the points, with margin ${rounded(1 / norm(hard))}`;
+  return [true, `${separable}: all neurons can agree with the labels. ${count}${limit}`];
 }
 
 function line({ hard, program, lineNeeds }) {
   if (!hard) return [false, "The theorem asks for points that a line separates."];
-  const margin = `The line of the hard margin lies at ${angleOf(hard)}°`;
-  if (lineNeeds.length) return [false, `${margin} (dashed). ${needs(lineNeeds)}`];
+  const margin = angleOf(hard);
+  if (lineNeeds.length) return [false, `The line of the hard margin lies at ${margin}° (dashed). ${needs(lineNeeds)}`];
   const limit = angleOf(difference(program));
-  return [true, `${margin}. But if all neurons agree with the labels for good, the boundary goes to the dashed line of program (8), at ${limit}°.`];
+  const goes = "While all neurons agree with the labels, the boundary goes, slowly, to the line of program (8)";
+  return [true, `${goes} at ${limit}° (dashed). That of the hard margin lies at ${margin}°.`];
 }
 
 function end({ end: margin, endNeeds }, training, inputs, labels, f) {

@@ -1,0 +1,66 @@
+"""What pages say of where they are from, and what links to them show."""
+
+from types import SimpleNamespace
+from urllib.parse import parse_qs, urlsplit
+from xml.etree import ElementTree
+
+import provenance
+import pytest
+from bs4 import BeautifulSoup
+from entrances import site_map
+from link_previews import SIZE, Preview, picture, tags
+from sphinx.errors import ExtensionError
+
+
+def test_an_address_is_one_of_the_web_or_none(monkeypatch):
+    for text, meant in (("", ""), ("https://a.org/b/", "https://a.org/b"), ("http://a.org", "http://a.org")):
+        monkeypatch.setenv("BOOK_REPOSITORY", text)
+        assert provenance.repository() == meant
+    monkeypatch.setenv("BOOK_REPOSITORY", "git@a.org:b")
+    with pytest.raises(ExtensionError, match=r"BOOK_REPOSITORY is 'git@a\.org:b', allowed: .*http"):
+        provenance.repository()
+
+
+def test_the_site_s_address_becomes_sphinx_s(monkeypatch):
+    monkeypatch.setenv("BOOK_ADDRESS", "https://a.org/b")
+    monkeypatch.delenv("BOOK_REPOSITORY", raising=False)
+    config = SimpleNamespace(html_baseurl="", html_theme_options={})
+    provenance.configure(None, config)
+    assert config.html_baseurl == "https://a.org/b/" and config.html_theme_options == {}
+
+
+def test_a_report_arrives_as_it_was_written(monkeypatch):
+    monkeypatch.setenv("BOOK_REPOSITORY", "https://a.org/b")
+    address = urlsplit(provenance.report_address("a & b", "100 %\n#1"))
+    assert address.path == "/b/issues/new"
+    assert parse_qs(address.query) == {"title": ["a & b"], "body": ["100 %\n#1"]}
+
+
+def test_tags_say_what_the_preview_says_whatever_its_characters():
+    preview = Preview('The "book"', "a < b & c", "λ ≤ 'μ'")
+    soup = BeautifulSoup(tags(preview, "p.png", "https://a.org/p"), "html.parser")
+    found = {tag.get("name") or tag.get("property"): tag["content"] for tag in soup.find_all("meta")}
+    assert found["og:title"] == preview.title and found["og:site_name"] == preview.book
+    assert found["description"] == found["og:description"] == preview.text
+    assert (found["og:image"], found["og:url"]) == ("p.png", "https://a.org/p")
+    assert "og:url" not in tags(preview, "p.png")
+
+
+@pytest.mark.parametrize(
+    "verdict", ["", "verified", "corrected", "refuted", "stand-in", "not yet", "not here"]
+)
+def test_a_picture_has_room_for_any_text(verdict):
+    for text in ("", "word " * 200):
+        image = picture(Preview("Book", f"Title {text}", text, verdict)).convert("RGB")
+        assert image.size == SIZE
+        for edge in ((SIZE[0] - 20, 0, *SIZE), (30, SIZE[1] - 40, *SIZE)):
+            [(_, colour)] = image.crop(edge).getcolors()
+            assert min(colour) > 250, "text reaches the edge"
+
+
+def test_a_site_map_is_xml_with_whole_addresses():
+    tree = ElementTree.fromstring(site_map("https://a.org/", ["a.html", "b&c.html"]).encode())
+    assert [place.text for place in tree.findall(".//{*}loc")] == [
+        "https://a.org/a.html",
+        "https://a.org/b&c.html",
+    ]

@@ -1,0 +1,113 @@
+"""Figures are parts of their pages: named, of the theme's colours, and legible on a phone."""
+
+from itertools import pairwise
+
+import pytest
+
+PAGES = [
+    "sigmoidal_curves/closed_form",
+    "saddle_to_saddle/five_points",
+    "early_alignment/stages",
+    "neuron_clustering/digits",
+    "gradient_starvation/tangent_features",
+]
+ROLES = ["simulation", "contrast", "third", "fourth", "theory"]
+# The colours of text and of lines in each role, and their contrast with the page.
+CONTRASTS = """roles => {
+  const luminance = (colour) => {
+    const [r, g, b] = colour.match(/[\\d.]+/g).map(Number).map((c) => (c /= 255) <= 0.04045
+      ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const paper = luminance(getComputedStyle(document.body).backgroundColor);
+  const contrast = (tag, role) => {
+    const drawn = document.querySelector(".drawing svg").appendChild(
+      document.createElementNS("http://www.w3.org/2000/svg", tag));
+    drawn.style.fill = `var(--figure-${role})`;
+    const ink = luminance(getComputedStyle(drawn).fill);
+    return (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05);
+  };
+  return roles.map((role) => [contrast("text", role), contrast("path", role)]);
+}"""
+PANELS = """() => [...document.querySelectorAll("figure > .drawing")].map((drawing) =>
+  [...drawing.children].map((panel) => {
+    const texts = [...panel.querySelectorAll("text")].filter((text) => text.checkVisibility());
+    const [box, boxes] = [panel.getBoundingClientRect(), texts.map((text) => text.getBoundingClientRect())];
+    return {
+      left: box.left, top: box.top, right: box.right, bottom: box.bottom,
+      scrolls: panel.closest("figure").scrollWidth > panel.closest("figure").clientWidth,
+      least: Math.min(...texts.map((text) =>
+        parseFloat(text.getAttribute("font-size")) * box.width / panel.viewBox.baseVal.width)),
+      beyond: Math.max(0, ...boxes.flatMap(({ left, top, right, bottom }) =>
+        [box.left - left, box.top - top, right - box.right, bottom - box.bottom])),
+    };
+  }))"""
+
+
+def test_every_figure_is_drawn_in_the_page_and_has_a_name(soups):
+    figures = [figure for soup in soups.values() for figure in soup.select(".bd-article figure")]
+    assert len(figures) > 100
+    for figure in figures:
+        [drawing] = figure.select(":scope > .drawing[role=img]")
+        assert len(drawing["aria-label"]) > 20 and figure.find("img") is None, figure.get("id")
+        assert drawing.select("svg text"), "no letters"
+
+
+def test_what_figures_refer_to_is_on_the_page_and_once(soups):
+    for path, soup in soups.items():
+        ids = [element["id"] for element in soup.select(".drawing [id]")]
+        used = [use["href"].removeprefix("#") for use in soup.select(".drawing use")]
+        clips = [one["clip-path"][5:-1] for one in soup.select(".drawing [clip-path]")]
+        assert len(ids) == len(set(ids)) and set(ids) == {*used, *clips}, path
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_roles_can_be_told_from_the_ground(open_page, address, scheme):
+    page = open_page(f"{address}/book/{PAGES[0]}.html", color_scheme=scheme)
+    for role, (text, line) in zip(ROLES, page.evaluate(CONTRASTS, ROLES), strict=True):
+        assert text >= 4.5 and line >= 3, role
+
+
+def test_a_dark_figure_prints_as_a_light_one(open_page, address):
+    fill = "getComputedStyle(document.querySelector('.drawing text')).fill"
+    light, dark = (
+        open_page(f"{address}/book/{PAGES[0]}.html", color_scheme=one) for one in ("light", "dark")
+    )
+    assert light.evaluate(fill) != dark.evaluate(fill)
+    dark.emulate_media(media="print")
+    assert light.evaluate(fill) == dark.evaluate(fill)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_on_a_phone_panels_stack_and_can_be_read(open_page, address, name):
+    page = open_page(f"{address}/book/{name}.html", width=360)
+    figures = page.evaluate(PANELS)
+    assert max(len(panels) for panels in figures) >= 2
+    for panels in figures:
+        for panel, below in pairwise(panels):
+            assert below["top"] >= panel["bottom"] and below["left"] == panel["left"]
+        for panel in panels:
+            assert panel["left"] >= 0 and (panel["right"] <= 360 or panel["scrolls"])
+            assert panel["least"] >= 8.99 and panel["beyond"] < 1
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+def test_on_a_desktop_panels_stand_side_by_side(open_page, address):
+    [(left, right), *_] = [
+        panels for panels in open_page(f"{address}/book/{PAGES[0]}.html").evaluate(PANELS) if len(panels) == 2
+    ]
+    assert right["left"] >= left["right"] - 10 and abs(right["top"] - left["top"]) < 20
+
+
+@pytest.mark.parametrize(("width", "seen"), [(360, True), (1280, False)])
+def test_a_panel_that_stands_alone_has_the_labels_of_its_neighbour(open_page, address, width, seen):
+    page = open_page(f"{address}/book/gradient_starvation/tangent_features.html", width=width)
+    shared = page.locator("figure .drawing-shared")
+    assert shared.count() >= 2 and all(one.is_visible() == seen for one in shared.all())
+
+
+def test_the_fonts_of_figures_are_there(open_page, disk):
+    page = open_page(f"{disk}/book/{PAGES[0]}.html")
+    loaded = page.evaluate("[...document.fonts].filter(f => f.status === 'loaded').map(f => f.family)")
+    assert {"DejaVuSans", "STIXGeneral-Regular"} <= {family.strip('"') for family in loaded}
+    assert page.errors == []
