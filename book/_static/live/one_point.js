@@ -94,7 +94,7 @@ export function show(frame) {
         const found = forecast(place, data, slope);
         if (!found) continue;
         const [left, top] = [points.px(place[0]) - width / 2, points.py(place[1]) - height / 2];
-        (parts[found.regime] ??= []).push(`M${left.toFixed(2)},${top.toFixed(2)}h${width}v${height}h${-width}z`);
+        (parts[found.regime] ??= []).push(`M${left.toFixed(2)},${top.toFixed(2)}h${width + 0.6}v${height + 0.6}h${-width - 0.6}z`);
       }
     }
     points.ground.replaceChildren();
