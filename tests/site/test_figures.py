@@ -29,17 +29,22 @@ CONTRASTS = """roles => {
   };
   return roles.map((role) => [contrast("text", role), contrast("path", role)]);
 }"""
-PANELS = """() => [...document.querySelectorAll("figure > .drawing")].map((drawing) =>
+# Panels: their place, the size of their smallest letters, and how far, in ems, lines of text reach beyond.
+PANELS = """() => [...document.querySelectorAll("figure .drawing")].map((drawing) =>
   [...drawing.children].map((panel) => {
     const texts = [...panel.querySelectorAll("text")].filter((text) => text.checkVisibility());
-    const [box, boxes] = [panel.getBoundingClientRect(), texts.map((text) => text.getBoundingClientRect())];
+    const box = panel.getBoundingClientRect();
+    const size = (text) =>
+      parseFloat(text.getAttribute("font-size")) * box.width / panel.viewBox.baseVal.width;
+    const beyond = (text) => {
+      const { left, top, right, bottom } = text.getBoundingClientRect();
+      return Math.max(box.left - left, box.top - top, right - box.right, bottom - box.bottom) / size(text);
+    };
     return {
       left: box.left, top: box.top, right: box.right, bottom: box.bottom,
       scrolls: panel.closest("figure").scrollWidth > panel.closest("figure").clientWidth,
-      least: Math.min(...texts.map((text) =>
-        parseFloat(text.getAttribute("font-size")) * box.width / panel.viewBox.baseVal.width)),
-      beyond: Math.max(0, ...boxes.flatMap(({ left, top, right, bottom }) =>
-        [box.left - left, box.top - top, right - box.right, bottom - box.bottom])),
+      least: Math.min(...texts.map(size)),
+      beyond: Math.max(...texts.map(beyond)),
     };
   }))"""
 
@@ -48,9 +53,9 @@ def test_every_figure_is_drawn_in_the_page_and_has_a_name(soups):
     figures = [figure for soup in soups.values() for figure in soup.select(".bd-article figure")]
     assert len(figures) > 100
     for figure in figures:
-        [drawing] = figure.select(":scope > .drawing[role=img]")
+        [drawing] = figure.select(".drawing[role=img]")
         assert len(drawing["aria-label"]) > 20 and figure.find("img") is None, figure.get("id")
-        assert drawing.select("svg text"), "no letters"
+        assert drawing.find("svg") is not None
 
 
 def test_what_figures_refer_to_is_on_the_page_and_once(soups):
@@ -88,7 +93,7 @@ def test_on_a_phone_panels_stack_and_can_be_read(open_page, address, name):
             assert below["top"] >= panel["bottom"] and below["left"] == panel["left"]
         for panel in panels:
             assert panel["left"] >= 0 and (panel["right"] <= 360 or panel["scrolls"])
-            assert panel["least"] >= 8.99 and panel["beyond"] < 1
+            assert panel["least"] >= 8.99 and panel["beyond"] < 0.5  # a line is higher than its letters
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
 
 
