@@ -137,13 +137,13 @@ def write(app: Sphinx, pagename: str, templatename: str, context: dict, doctree:
     context["metatags"] = context.get("metatags", "") + running_heads(app, pagename)
     under = imprint(app, pagename)
     if is_chapter(app.env, pagename):
+        app.add_js_file("cite.classic.js", defer="defer")
         under += '<p class="chapter-actions"><a href="#run-cite-correct">Run · Cite · Correct</a></p>\n'
         context["body"] += foot(app, pagename, context.get("header_buttons", []))
     context["body"] = context["body"].replace("</h1>\n", f"</h1>\n{under}", 1)
 
 
 def setup(app: Sphinx) -> dict:
-    app.add_js_file("cite.classic.js", defer="defer")
     app.add_css_file("paper.css", media="print", priority=901)
-    app.connect("html-page-context", write, priority=940)
+    app.connect("html-page-context", write, priority=880)  # after the theme's buttons
     return {"version": "1", "parallel_read_safe": True}

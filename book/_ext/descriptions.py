@@ -38,12 +38,13 @@ def description(doctree: nodes.document | None, title: str) -> str:
 
 
 def describe(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
-    """Put the tags of its preview into the head of a page, and write the picture."""
+    """Put the tags of its preview into the head of a page, and write the picture; lists have the book's."""
     named = app.env.titles.get(pagename)
     title = named.astext() if named else unescape(context.get("title", app.config.html_title))
     preview = Preview(app.config.html_title, title, description(doctree, title))
+    shown = preview if named else Preview(preview.book, preview.book, citation()["abstract"])
     base = app.config.html_baseurl or "../" * pagename.count("/")
-    picture = base + write_picture(preview, Path(app.outdir))
+    picture = base + write_picture(shown, Path(app.outdir))
     context["metatags"] = context.get("metatags", "") + tags(preview, picture, address_of(app, pagename))
 
 

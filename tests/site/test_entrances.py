@@ -18,7 +18,7 @@ MARKUP = re.compile(r"[\\${}<>]|\bTODO\b|None\b|&\w+;")
 
 @pytest.fixture(scope="module")
 def heads(soups):
-    """What the heads of all pages say of them, by property; pages of code aside, which hold no text."""
+    """What the heads of all pages say of them: properties and contents."""
     return {
         path: [
             (tag.get("name") or tag.get("property"), tag["content"]) for tag in soup.select("meta[content]")
