@@ -5,6 +5,7 @@ The page gives the order, one sentence a thing and its figure; the verdicts and 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -223,7 +224,7 @@ class Verdicts(LedgerDirective):
 
     def place(self, claim: Claim, thing: Thing) -> str:
         """What the place says beyond the heading that the claim stands under."""
-        return "" if claim.place == thing.name else claim.place.removeprefix(f"{thing.name}, ")
+        return re.sub(rf"^{re.escape(thing.name)}(?:$|[,;] )", "", claim.place)
 
     def claims(self, claims: Sequence[Claim], places: Sequence[str]) -> tuple[nodes.bullet_list, details]:
         """The verdicts, each linked to the cell that decides it, and what they are about, folded."""

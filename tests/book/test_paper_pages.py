@@ -137,6 +137,20 @@ def test_a_content_that_does_not_fit_the_ledger_is_refused(fields, message):
     assert message in refused.value.msg
 
 
+@pytest.mark.parametrize(
+    ("place", "shown"),
+    [
+        ("Lemma 3", ""),
+        ("Lemma 3, time; Lemma 10 (i)", "time; Lemma 10 (i)"),
+        ("Lemma 3; Eq. 4", "Eq. 4"),
+        ("Lemma 3 (i)", "Lemma 3 (i)"),
+        ("Lemma 3.1", "Lemma 3.1"),
+    ],
+)
+def test_a_place_does_not_say_its_heading_again(place, shown):
+    assert directive().place(SimpleNamespace(place=place), Thing("Lemma", "3")) == shown
+
+
 def test_verdicts_are_counted_with_the_most_serious_first():
     assert set(SERIOUS) == {*VERDICTS, NOT_YET}
     paper = read_ledger()[0]

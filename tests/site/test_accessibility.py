@@ -5,7 +5,16 @@ from importlib import resources
 
 import pytest
 
-PAGES = ["index", "run_it", "how_it_works", "errata", "comparison", "notation"]
+PAGES = [
+    "index",
+    "by_question",
+    "run_it",
+    "how_it_works",
+    "errata",
+    "comparison",
+    "notation",
+    "papers/min2024",
+]
 CHAPTERS = [
     "sigmoidal_curves/closed_form",
     "saddle_to_saddle/two_plateaus",
