@@ -1,0 +1,53 @@
+"""A chapter is quiet until one asks: code is a bar, a check is a line, and notes leave the contents alone."""
+
+import pytest
+
+CHAPTERS = [
+    "early_alignment/alignment_time",
+    "sigmoidal_curves/phase_diagram",
+    "gradient_starvation/coloured_digits",
+]
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_code_is_a_bar_and_a_check_a_line(open_page, disk, chapter, width):
+    page = open_page(f"{disk}/book/{chapter}.html", width=width)
+    heights = "all => all.map((one) => one.getBoundingClientRect().height)"
+    bars = page.locator("details.hide").evaluate_all(heights)
+    cards = page.locator("details.claim-card").evaluate_all(heights)
+    assert bars and max(bars) <= 36
+    assert cards and max(cards) <= (80 if width == 1280 else 115)
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_prose_has_sixty_to_seventy_five_characters_a_line(open_page, disk, chapter):
+    page = open_page(f"{disk}/book/{chapter}.html")
+    per_line = page.evaluate(
+        """() => {
+        const counts = [];
+        for (const paragraph of document.querySelectorAll(".bd-article section > p")) {
+            const lines = paragraph.offsetHeight / parseFloat(getComputedStyle(paragraph).lineHeight);
+            if (lines > 4 && !paragraph.querySelector(".math")) {
+                counts.push(paragraph.innerText.length / (lines - 0.5));
+            }
+        }
+        return counts.sort((one, other) => one - other);
+    }"""
+    )
+    assert 60 <= per_line[len(per_line) // 2] <= 76
+
+
+@pytest.mark.parametrize("width", [1280, 1440])
+def test_a_margin_note_covers_neither_the_prose_nor_the_contents(open_page, disk, width):
+    page = open_page(f"{disk}/book/early_alignment/alignment_time.html", width=width)
+    note = page.locator("aside.margin").first
+    note.scroll_into_view_if_needed()
+    page.wait_for_timeout(300)
+    contents = page.locator(".bd-sidebar-secondary").bounding_box()
+    place, theorem = note.bounding_box(), page.locator("div.proof").first.bounding_box()
+    assert theorem["x"] + theorem["width"] <= place["x"]
+    assert place["x"] + place["width"] <= contents["x"]
+    links = page.locator(".bd-sidebar-secondary nav.page-toc a")
+    shown = links.last.bounding_box()
+    assert shown["y"] + shown["height"] <= contents["y"] + contents["height"], "the contents are folded"
