@@ -56,7 +56,6 @@ FORMULA = re.compile(
     r'(<span class="eqno">.*?</span>)?(.*?)(</\2>)',
     re.S,
 )
-CHARACTER = re.compile(r"mjx-c[0-9A-F]+")
 
 
 @functools.cache
@@ -116,17 +115,13 @@ def typeset_page(app: Sphinx, pagename: str, templatename: str, context: dict, d
 
 
 def write_sheet(app: Sphinx, exception: Exception | None) -> None:
-    """Write the fonts, and the rules of MathJax without those for characters that no page has."""
+    """Write the fonts and the rules of MathJax."""
     if exception is not None or app.builder.format != "html":
         return
     macros = json.dumps(app.config.mathjax3_config["tex"]["macros"])
-    sheet = engine(macros).eval("adaptor.textContent(chtml.styleSheet(page))")
-    used = set()
-    for path in Path(app.outdir).rglob("*.html"):
-        used |= set(CHARACTER.findall(path.read_text(encoding="utf-8")))
-    kept = [rule for rule in sheet.split("\n\n") if set(CHARACTER.findall(rule)) <= used]
     static = Path(app.outdir, "_static")
-    (static / "mathematics.css").write_text(re.sub(r"\n +", " ", "\n".join(kept)), encoding="utf-8")
+    sheet = engine(macros).eval("adaptor.textContent(chtml.styleSheet(page))")
+    (static / "mathematics.css").write_text(sheet, encoding="utf-8")
     shutil.copytree(mathjax() / FONTS, static / "mathematics", dirs_exist_ok=True)
 
 

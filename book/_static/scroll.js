@@ -1,18 +1,34 @@
 // What is wider than the screen scrolls: then, and only then, the keyboard can reach it.
-const WIDE = "div.math, div.math > mjx-container, span.math, figure, div.highlight, pre, .output";
+const WIDE = "div.math, div.math > mjx-container, figure, div.highlight, pre, .output";
 const boxes = [...document.querySelectorAll(`.bd-article :is(${WIDE})`)];
+const reached = new Set();
+let round = 0;
 
 function scrolls(box) {
   return box.scrollWidth > box.clientWidth && /auto|scroll/.test(getComputedStyle(box).overflowX);
 }
 
-let reached = [];
-
-function reach() {
-  for (const box of reached) box.removeAttribute("tabindex");
-  reached = boxes.filter((box) => !box.hasAttribute("tabindex") && scrolls(box));
-  for (const box of reached) box.tabIndex = 0;
+function reach(box) {
+  const given = box.hasAttribute("tabindex") && !reached.has(box);
+  if (given || box.closest("details:not([open])")) return;
+  if (scrolls(box)) {
+    reached.add(box);
+    box.tabIndex = 0;
+  } else if (reached.delete(box)) {
+    box.removeAttribute("tabindex");
+  }
 }
 
-document.fonts.ready.then(reach);
-addEventListener("resize", reach);
+// One short task a box: what is far below the screen is laid out for this.
+async function reachAll() {
+  const mine = (round += 1);
+  for (const box of boxes) {
+    await new Promise((resolve) => setTimeout(resolve));
+    if (mine !== round) return;
+    reach(box);
+  }
+}
+
+document.fonts.ready.then(reachAll);
+addEventListener("resize", reachAll);
+addEventListener("toggle", reachAll, true);

@@ -1,6 +1,6 @@
 // One switch a page that opens all code and checks; what was chosen is remembered.
 const folds = [...document.querySelectorAll(".bd-article details:is(.hide, .claim-card)")];
-const place = document.querySelector(".bd-article h1");
+const button = document.querySelector(".fold-switch");
 const KEY = "code-and-checks";
 
 function remembered() {
@@ -19,23 +19,17 @@ function remember(open) {
   }
 }
 
-function set(button, open) {
+function set(open) {
   for (const fold of folds) fold.open = open;
   button.setAttribute("aria-pressed", String(open));
   button.textContent = open ? "Hide code and checks" : "Show code and checks";
 }
 
-if (folds.length > 1 && place) {
-  const button = document.createElement("button");
-  button.type = "button";
-  button.className = "fold-switch";
-  set(button, remembered());
+if (button) {
+  if (remembered()) set(true);
   button.addEventListener("click", () => {
     const open = button.getAttribute("aria-pressed") !== "true";
-    set(button, open);
+    set(open);
     remember(open);
   });
-  const line = document.querySelector(".chapter-actions");
-  if (line) line.prepend(button);
-  else place.after(button);
 }

@@ -1,0 +1,141 @@
+"""Leaves in the style sheets what the site uses, and on each page the sheets that it needs.
+
+The theme styles many things that no page here has.  A rule stays where some page, or some script, names all
+tags, classes and ids of it; states, attributes and what stands in ``:not()`` are never asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import tinycss2
+from sphinx.application import Sphinx
+from tinycss2.ast import LiteralToken, Node, QualifiedRule
+
+SCRIPT = re.compile(r'<script[^>]*\ssrc="[^"]*_static/([^"?]+\.js)')
+NAMES = re.compile(r'<([a-z][\w-]*)|\s(?:class|id)="([^"]*)"', re.I)
+WORDS = re.compile(r"[A-Za-z_][\w-]*")
+LINK = re.compile(r'\s*<link[^>]*\shref="[^"]*_static/([^"?]+\.css)[^>]*>')
+NESTING = ("media", "supports")
+COMMA = LiteralToken(0, 0, ",")
+PREVIEW = "preview.classic.js"  # shows parts of any page
+EVERYWHERE = frozenset({"html", "body"})
+
+
+@dataclass(frozen=True)
+class Part:
+    """One selector of a list, and the tags, classes and ids without which it matches nothing."""
+
+    nodes: tuple[Node, ...]
+    names: frozenset[str]
+
+
+def split(tokens: Iterable[Node]) -> list[list[Node]]:
+    """Return what stands between the commas."""
+    parts: list[list[Node]] = [[]]
+    for token in tokens:
+        if token.type == "literal" and token.value == ",":
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return parts
+
+
+def named(tokens: Iterable[Node]) -> Iterator[str]:
+    """Yield the tags, classes and ids that a selector asks for."""
+    before = ""
+    for token in tokens:
+        if token.type == "hash" or (token.type == "ident" and before == "."):
+            yield token.value
+        elif token.type == "ident" and before != ":":
+            yield token.lower_value
+        elif token.type == "function" and token.lower_name in ("is", "where"):
+            alternatives = [set(named(part)) for part in split(token.arguments)]
+            yield from set.intersection(*alternatives)
+        before = token.value if token.type == "literal" else ""
+
+
+def parts_of(rule: QualifiedRule) -> list[Part]:
+    return [Part(tuple(part), frozenset(named(part))) for part in split(rule.prelude)]
+
+
+def kept(rules: Iterable[Node], known: frozenset[str]) -> Iterator[Node]:
+    """Yield the rules of which every name is known, without the selectors of which some name is not."""
+    for rule in rules:
+        if rule.type == "qualified-rule":
+            parts = [part for part in parts_of(rule) if part.names <= known]
+            if not parts:
+                continue
+            rule.prelude = [node for part in parts for node in (COMMA, *part.nodes)][1:]
+        elif rule.type == "at-rule" and rule.lower_at_keyword in NESTING:
+            inside = tinycss2.parse_rule_list(rule.content, skip_comments=True, skip_whitespace=True)
+            rule.content = list(kept(inside, known))
+            if not rule.content:
+                continue
+        yield rule
+
+
+def purged(sheet: str, known: frozenset[str]) -> str:
+    """Return the rules of ``sheet`` that can match where only the ``known`` tags, classes and ids occur."""
+    rules = tinycss2.parse_stylesheet(sheet, skip_comments=True, skip_whitespace=True)
+    return "\n".join(re.sub(r"\s+", " ", rule.serialize()) for rule in kept(rules, known))
+
+
+def names_in(page: str) -> frozenset[str]:
+    """Return the tags, classes and ids of a page."""
+    found: set[str] = set()
+    for tag, names in NAMES.findall(page):
+        found.update((tag.lower(),) if tag else names.split())
+    return frozenset(found)
+
+
+def asked(rules: Iterable[Node]) -> Iterator[frozenset[str]]:
+    """Yield, for each selector that does not style every page, the names that it asks for."""
+    for rule in rules:
+        if rule.type == "qualified-rule":
+            yield from (part.names for part in parts_of(rule) if not part.names <= EVERYWHERE)
+        elif rule.type == "at-rule" and rule.lower_at_keyword in NESTING:
+            yield from asked(tinycss2.parse_rule_list(rule.content, skip_comments=True, skip_whitespace=True))
+
+
+@cache
+def words_of(script: Path) -> frozenset[str]:
+    return frozenset(WORDS.findall(script.read_text(encoding="utf-8")))
+
+
+def write_sheets(app: Sphinx, exception: Exception | None) -> None:
+    """Purge all sheets of what no page uses, and take from each page the sheets that do nothing there."""
+    if exception is not None or app.builder.format != "html":
+        return
+    static = Path(app.outdir, "_static")
+    fragments = [path.read_text(encoding="utf-8") for path in static.glob("fragments/**/*.js")]
+    in_previews = names_in("".join(fragments).replace('\\"', '"'))
+    known: dict[Path, frozenset[str]] = {}
+    for path in Path(app.outdir).rglob("*.html"):
+        page = path.read_text(encoding="utf-8")
+        scripts = SCRIPT.findall(page)
+        known[path] = names_in(page).union(*(words_of(static / name) for name in scripts))
+        if PREVIEW in scripts:
+            known[path] |= in_previews
+    everything = frozenset().union(*known.values())
+    needs: dict[str, set[frozenset[str]]] = {}
+    for path in static.rglob("*.css"):
+        sheet = purged(path.read_text(encoding="utf-8"), everything)
+        path.write_text(sheet, encoding="utf-8")
+        rules = tinycss2.parse_stylesheet(sheet, skip_comments=True, skip_whitespace=True)
+        needs[path.relative_to(static).as_posix()] = set(asked(rules))
+    for path, names in known.items():
+        page = path.read_text(encoding="utf-8")
+        used = {sheet for sheet, parts in needs.items() if any(part <= names for part in parts)}
+        lean = LINK.sub(lambda found, used=used: found[0] if found[1] in used else "", page)
+        if lean != page:
+            path.write_text(lean, encoding="utf-8")
+
+
+def setup(app: Sphinx) -> dict:
+    app.connect("build-finished", write_sheets, priority=990)  # after all that writes sheets or pages
+    return {"version": "1", "parallel_read_safe": True}
