@@ -224,7 +224,8 @@ class Verdicts(LedgerDirective):
 
     def place(self, claim: Claim, thing: Thing) -> str:
         """What the place says beyond the heading that the claim stands under."""
-        return re.sub(rf"^{re.escape(thing.name)}(?:$|[,;] )", "", claim.place)
+        number = re.escape(thing.number)
+        return re.sub(rf"^{thing.kind} (?:{number}|\({number}\))(?:$|[,;] )", "", claim.place)
 
     def claims(self, claims: Sequence[Claim], places: Sequence[str]) -> tuple[nodes.bullet_list, details]:
         """The verdicts, each linked to the cell that decides it, and what they are about, folded."""

@@ -141,6 +141,7 @@ def test_a_content_that_does_not_fit_the_ledger_is_refused(fields, message):
     ("place", "shown"),
     [
         ("Lemma 3", ""),
+        ("Lemma (3)", ""),
         ("Lemma 3, time; Lemma 10 (i)", "time; Lemma 10 (i)"),
         ("Lemma 3; Eq. 4", "Eq. 4"),
         ("Lemma 3 (i)", "Lemma 3 (i)"),
