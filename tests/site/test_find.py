@@ -23,7 +23,7 @@ SEARCHES = {
     "colored digits": "coloured_digits.html",
     "coloured digits": "coloured_digits.html",
     "stable rank": "low_rank.html",
-    "starvation matrix": "symbol-starvation",
+    "starvation matrix": "starvation-matrix",
     "alignement": "alignment_time.html",
     "Boursier": "papers/boursier2022.html",
     "theorem 1 min": "min2024-theorem-1",
@@ -100,13 +100,13 @@ def test_what_is_nowhere_leads_to_the_search_of_all_pages(open_page, disk):
 def test_hits_appear_while_one_types(open_page, request, how):
     page = open_page(f"{request.getfixturevalue(how)}/book/saddle_to_saddle/scale.html")
     page.keyboard.press("Control+k")
-    page.locator("dialog input[name=q]").press_sequentially("min2024-thm1")
+    page.locator("dialog input[name=q]").press_sequentially("min2024-thm1.1a")
     first = page.locator(".found-things a").first
     first.wait_for()
-    assert "min2024-thm1" in first.inner_text() and page.errors == []
+    assert "min2024-thm1.1a" in first.inner_text() and page.errors == []
     first.click()
     page.wait_for_load_state()
-    assert "#claim-min2024-thm1" in page.url
+    assert "#claim-min2024-thm1.1a" in page.url
 
 
 @pytest.mark.parametrize("how", ["address", "disk"])
