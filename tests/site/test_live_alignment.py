@@ -13,7 +13,7 @@ from lib.training.losses import EXPONENTIAL, SQUARE
 
 PAIR = np.array([(-0.5, 1.0), (2.0, 1.0)])
 CLASSES = np.array([1, 1, -1, -1])
-SEPARABLE = [(20, 55, 160, 190), (5, 75, 160, 190), (20, 20, 160, 200), (0, 40, 180, 200)]
+SEPARABLE = [(20, 55, 160, 190), (5, 70, 165, 190), (20, 20, 160, 200), (0, 40, 180, 200)]
 OTHERS = [(20, 80, 150, 250), (10, 130, 160, 190), (10, 60, 70, 240), (0, 90, 45, 200)]
 
 
@@ -107,7 +107,7 @@ def test_the_neurons_turn_as_in_the_exact_alignment(module, degrees):
     neurons, data, entering = expected[:, :3].astype(int).T
     against = entering != (SIGNS[neurons] == CLASSES[data])
     assert wrong == against.sum()
-    assert (wrong > 0) == (degrees in OTHERS)
+    assert not wrong or degrees in OTHERS
 
 
 @pytest.mark.parametrize("degrees", SEPARABLE)
@@ -127,7 +127,7 @@ def test_the_loss_is_halved_when_the_flow_says(module, degrees, power):
     script = "(m, neurons, a, y, power) => m.halved(m.training(m.turning(neurons, a, y), power))"
     half = module("clocks", script, NEURONS, np.deg2rad(degrees).tolist(), CLASSES.tolist(), power)
     start = Start(FAN, np.full(120, -power * np.log(10)), SIGNS)
-    until = {"until": half + 0.1, "reduction": "sum", "rtol": 1e-8}
+    until = {"until": 1.01 * half, "reduction": "sum", "rtol": 1e-8}
     run = gradient_flow(start, circle(degrees), CLASSES, EXPONENTIAL, **until)
     before, after = run.loss([0.998 * half, 1.002 * half]) / run.loss([0.0])
     assert before > 0.5 > after

@@ -3,6 +3,7 @@
 import { angleOf, dot, unit, wrap } from "./alignment.js";
 
 const ERROR = 1e-3; // of a step, by which it is made longer or shorter
+const GROWTH = 0.3; // of a log-norm in a step, at most
 const LEFT = 0.02; // part of the loss at which nothing more happens that is shown
 const ON_LINE = 1e-9; // cosine to a boundary on which a neuron is
 const STEPS = 2000;
@@ -98,8 +99,10 @@ export function train(neurons, inputs, labels, from, until) {
     const error = worst >= 0 ? worst : Infinity;
     // At a boundary the error does not fall with the step, which is then no shorter than this.
     const squares = state.subarray(m).reduce((total, logNorm) => total + Math.exp(2 * logNorm), 0);
-    const shortest = 0.05 / (Math.max(1, squares) * first.reduce((most, slope) => Math.max(most, Math.abs(slope)), 0.05));
-    step = Math.max(by * Math.min(2, Math.max(0.3, 0.8 * Math.cbrt(ERROR / error))), shortest / 4);
+    const fastest = first.reduce((most, slope) => Math.max(most, Math.abs(slope)), 0.05);
+    const shortest = 0.05 / (Math.max(1, squares) * fastest);
+    const fitting = by * Math.min(2, Math.max(0.3, 0.8 * Math.cbrt(ERROR / error)));
+    step = Math.min(Math.max(fitting, shortest / 4), GROWTH / fastest);
     if (error > 4 * ERROR && by > shortest) continue;
     const next = state.map((value, k) => value + (by / 6) * (first[k] + 2 * second[k] + 2 * third[k] + fourth[k]));
     catchSliding(state, next);

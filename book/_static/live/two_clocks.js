@@ -46,7 +46,7 @@ export function show(frame) {
       figure.show();
     }, 60);
     const mu = leastCosine(angles, labels);
-    const limits = mu > 0 ? bounds(angles, labels, neurons) : null;
+    const limits = mu > 1e-9 ? bounds(angles, labels, neurons) : null;
     shown = { key, later, story, angles, mu, limits, wrong: wrongChanges(story) };
   }
 
