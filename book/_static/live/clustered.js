@@ -45,7 +45,7 @@ export function rays(neurons, slope) {
 
 // First layers at some times ln t of the gradient flow of the mean logistic loss; the first half of the neurons counts
 // +v, the other half -v.  Where points are hardly separable the flow is stiff, and the times end early.
-export function train(start, inputs, labels, slope, logTimes, accuracy = { tolerance: 1e-3, most: 3000 }) {
+export function train(start, inputs, labels, slope, logTimes, accuracy = { tolerance: 3e-4, most: 6000 }) {
   const v = Math.sqrt(2 / start.length);
   const signs = start.map((_, j) => (2 * j < start.length ? v : -v));
   const first = logTimes[0] - 1;
