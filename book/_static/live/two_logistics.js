@@ -82,8 +82,8 @@ export function show(frame) {
     polar.clear();
     polar.line(circle(START), "guide");
     polar.line(circle(1), "guide");
-    polar.note(at(-Math.PI / 4, 1), "size 1", "live-note");
-    polar.note(at(-Math.PI / 4, START), "size λ", "live-note");
+    polar.note(at(-Math.PI / 4, 1), narrow ? "1" : "size 1", "live-note");
+    polar.note(at(-Math.PI / 4, START), narrow ? "λ" : "size λ", "live-note");
     flow.aims.forEach((angle, k) => {
       polar.line([[0, 0], at(angle, 1.12)], "guide");
       polar.dot(at(angle, 1.12), KINDS[k], 6);
