@@ -85,16 +85,17 @@ export function show(frame) {
   let mapped = null;
   let later = 0;
   function drawMap(slope, cells) {
-    const cell = (2 * HALF) / cells;
+    const edges = Array.from({ length: cells + 1 }, (_, k) => (2 * HALF * k) / cells - HALF);
+    const lefts = edges.map((edge) => Math.round(points.px(edge)));
+    const bottoms = edges.map((edge) => Math.round(points.py(edge)));
     const parts = {};
-    const [width, height] = [points.px(cell) - points.px(0), points.py(0) - points.py(cell)];
     for (let row = 0; row < cells; row += 1) {
       for (let column = 0; column < cells; column += 1) {
-        const place = [(column + 0.5) * cell - HALF, (row + 0.5) * cell - HALF];
+        const place = [column, row].map((k) => (edges[k] + edges[k + 1]) / 2);
         const found = forecast(place, data, slope);
         if (!found) continue;
-        const [left, top] = [points.px(place[0]) - width / 2, points.py(place[1]) - height / 2];
-        (parts[found.regime] ??= []).push(`M${left.toFixed(2)},${top.toFixed(2)}h${width + 0.6}v${height + 0.6}h${-width - 0.6}z`);
+        const square = `M${lefts[column]},${bottoms[row]}H${lefts[column + 1]}V${bottoms[row + 1]}H${lefts[column]}z`;
+        (parts[found.regime] ??= []).push(square);
       }
     }
     points.ground.replaceChildren();
