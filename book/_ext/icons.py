@@ -18,7 +18,7 @@ FONTS = "vendor/fontawesome/webfonts"
 
 def subset(font: Path, icons: set[int]) -> None:
     """Write beside a font, as WOFF, the same font with the ``icons`` alone, and remove the whole one."""
-    small = TTFont(font)
+    small = TTFont(font, recalcTimestamp=False)
     subsetter = Subsetter(Options(layout_features=[], notdef_outline=True))
     subsetter.populate(unicodes=icons)
     subsetter.subset(small)
