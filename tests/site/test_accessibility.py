@@ -5,7 +5,7 @@ from importlib import resources
 
 import pytest
 
-PAGES = ["index", "run_it", "how_it_works", "errata", "comparison", "notation"]
+PAGES = ["index", "explorer", "run_it", "how_it_works", "errata", "comparison", "notation"]
 CHAPTERS = [
     "sigmoidal_curves/closed_form",
     "saddle_to_saddle/two_plateaus",
