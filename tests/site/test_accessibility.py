@@ -7,6 +7,8 @@ import pytest
 
 PAGES = [
     "index",
+    "explorer",
+    "moving",
     "by_question",
     "run_it",
     "how_it_works",
