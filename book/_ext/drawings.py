@@ -212,6 +212,8 @@ def written(element: Element, names: dict[str, str]) -> Iterator[tuple[str, str]
             yield key, re.sub(r"\s*([A-Za-z])\s*", r"\1", points).strip()
         elif key in ("x", "y") and element.tag == "use":
             yield key, short(float(value))
+        elif key == "href":
+            yield "xlink:href", REFERENCE.sub(lambda found: names[found[0]], value)  # not a link of the page
         elif key != "id":
             renamed = REFERENCE.sub(lambda found: names[found[0]], value)
             roles = COLOUR.sub(lambda found: f"var(--figure-{ROLES[found[0]]})", renamed)

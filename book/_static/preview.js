@@ -2,7 +2,7 @@
 import { load, root } from "./load.js";
 
 const KINDS = "div.math, div.proof, figure, details.claim-card, div.erratum, div.citation";
-const LINKS = "a.internal[href]:not(.sd-stretched-link, [href^='?'], :has(img))";
+const LINKS = "a.internal[href]:not(.sd-stretched-link, [href^='?'], :has(img, .drawing))";
 const SYMBOLS = ".math[class*='symbol-']";
 const NOTATION = "book/notation";
 const QUICK = 250;

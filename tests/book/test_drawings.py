@@ -122,7 +122,7 @@ def test_names_are_those_of_the_drawing():
     first, second = drawn(figure, "a"), drawn(figure, "b")
     for page, name in ((first, "a"), (second, "b")):
         ids = {element["id"] for element in page.select("[id]")}
-        used = {use["href"][1:] for use in page.find_all("use")}
+        used = {use["xlink:href"][1:] for use in page.find_all("use")}
         clips = {one["clip-path"][5:-1] for one in page.select("[clip-path]")}
         assert ids == used | clips and all(one.startswith(f"{name}-") for one in ids)
     assert first.span["aria-label"] == 'what is "seen"' and first.span["role"] == "img"

@@ -61,7 +61,7 @@ def test_every_figure_is_drawn_in_the_page_and_has_a_name(soups):
 def test_what_figures_refer_to_is_on_the_page_and_once(soups):
     for path, soup in soups.items():
         ids = [element["id"] for element in soup.select(".drawing [id]")]
-        used = [use["href"].removeprefix("#") for use in soup.select(".drawing use")]
+        used = [use["xlink:href"].removeprefix("#") for use in soup.select(".drawing use")]
         clips = [one["clip-path"][5:-1] for one in soup.select(".drawing [clip-path]")]
         assert len(ids) == len(set(ids)) and set(ids) == {*used, *clips}, path
 
