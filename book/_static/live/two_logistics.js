@@ -118,7 +118,8 @@ export function show(frame) {
     const wait = flow.halfTimes[second] - flow.halfTimes[first];
     const more = Math.LN10 * Math.abs(1 / flow.rates[1] - 1 / flow.rates[0]);
     let now = `${turned} of the ${moving.length} neurons that can learn have turned to their point, all too small to be seen`;
-    if (begun[0] && begun[1] && !(done[0] && done[1])) now = "both points are being fitted";
+    if (begun[1] && !done[0]) now = "both points are being fitted";
+    else if (done[0] && begun[1] && !done[1]) now = `${name[0]} is fitted, ${name[1]} is being fitted`;
     else if (begun[0] && !done[0]) now = `${name[0]} is being fitted`;
     else if (done[0] && !begun[1]) now = `${name[0]} is fitted, ${name[1]} waits`;
     else if (done[0] && done[1]) now = "both points are fitted";
