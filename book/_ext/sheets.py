@@ -94,12 +94,14 @@ def names_in(page: str) -> frozenset[str]:
 
 
 def asked(rules: Iterable[Node]) -> Iterator[frozenset[str]]:
-    """Yield, for each selector that does not style every page, the names that it asks for."""
+    """Yield, for each selector that does not style every page, the names it asks for; for a font, none."""
     for rule in rules:
         if rule.type == "qualified-rule":
             yield from (part.names for part in parts_of(rule) if not part.names <= EVERYWHERE)
         elif rule.type == "at-rule" and rule.lower_at_keyword in NESTING:
             yield from asked(tinycss2.parse_rule_list(rule.content, skip_comments=True, skip_whitespace=True))
+        elif rule.type == "at-rule" and rule.lower_at_keyword == "font-face":
+            yield frozenset()  # any sheet may name the font
 
 
 @cache
