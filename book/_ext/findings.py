@@ -60,7 +60,7 @@ class FillPictures(SphinxPostTransform):
             picture = next(figure_of(self.env.get_doctree(page), pending["figure"]).findall(nodes.image))
             link += picture.deepcopy()
             if pending["small"]:
-                link[0]["loading"] = "lazy"
+                link[0]["classes"].append("thumbnail")
             pending.replace_self(nodes.container("", nodes.inline("", "", link), classes=["finding-picture"]))
         for pending in list(self.document.findall(pending_moving)):
             page = self.env.get_doctree(pending["page"])

@@ -23,7 +23,7 @@ class InlineFigures(SphinxPostTransform):
         seen: Counter[str] = Counter()
         for image in list(self.document.findall(nodes.image)):
             path = Path(self.app.srcdir, image["uri"])
-            if is_drawing(path) and image.get("loading") != "lazy":
+            if is_drawing(path) and "thumbnail" not in image["classes"]:
                 name = f"f{path.stem[:6]}{seen[path.stem] or ''}"
                 seen[path.stem] += 1
                 drawing = inline(path.read_text(encoding="utf-8"), name, image["alt"])

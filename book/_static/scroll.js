@@ -30,5 +30,6 @@ async function reachAll() {
 }
 
 document.fonts.ready.then(reachAll);
+document.fonts.addEventListener("loadingdone", reachAll);
 addEventListener("resize", reachAll);
 addEventListener("toggle", reachAll, true);

@@ -73,6 +73,12 @@ def browser():
         browser.close()
 
 
+def lay_out_all(page):
+    """Lay out what is far below the screen as well, with its fonts."""
+    page.add_style_tag(content="* { content-visibility: visible !important; }")
+    page.evaluate("[document.body.offsetHeight, document.fonts.ready][1]")
+
+
 @pytest.fixture(scope="session")
 def disk(site):
     return site.as_uri()

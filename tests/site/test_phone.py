@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.site.conftest import lay_out_all
+
 SITE = Path(__file__).parents[2] / "_build" / "html"
 PAGES = sorted(
     str(path.relative_to(SITE))
@@ -32,6 +34,7 @@ BEYOND = """() => [...document.querySelectorAll("mjx-math")].flatMap((formula) =
 def test_no_formula_is_cut_and_those_in_text_and_ledger_fit(open_page, address, name):
     page = open_page(f"{address}/{name}", width=390)
     page.evaluate(OPEN_CARDS)
+    lay_out_all(page)
     for width in (390, 360):
         page.set_viewport_size({"width": width, "height": 900})
         beyond = page.evaluate(BEYOND)
@@ -48,6 +51,7 @@ def test_a_formula_that_is_cut_is_found(open_page, address):
 def test_a_formula_that_fits_does_not_scroll(open_page, address):
     page = open_page(f"{address}/book/early_alignment/alignment_time.html", width=390)
     page.evaluate(OPEN_CARDS)
+    lay_out_all(page)
     formulas = page.locator("span.math")
     scrolling = "all => all.filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.textContent)"
     assert formulas.count() > 100 and formulas.evaluate_all(scrolling) == []

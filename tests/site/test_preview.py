@@ -64,6 +64,7 @@ def test_what_a_link_points_to_shows_itself_and_goes(open_page, disk, kind):
 def test_what_stands_on_another_page_shows_itself(open_page, disk, kind):
     name, selector, expected = ELSEWHERE[kind]
     page = open_page(f"{disk}/book/{name}.html")
+    page.evaluate("document.querySelectorAll('.bd-article details').forEach((one) => (one.open = true))")
     link = page.locator(f".bd-article {selector}").first
     link.scroll_into_view_if_needed()
     link.hover()

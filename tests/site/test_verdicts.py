@@ -198,7 +198,7 @@ def test_a_reader_finds_whether_spectral_decoupling_helps_on_coloured_digits(lan
     assert "help on coloured digits" in landing.locator("table.questions").last.inner_text()
     landing.follow("table.questions >> nth=-1", "Sixty-eight per cent")
     assert "passing phase" in seen(landing, "h1")
-    assert landing.locator("#claim-pezeshki2021-tab-1-sd .verdict-badge").first.inner_text() == "refuted"
+    assert landing.locator("#claim-pezeshki2021-tab-1-sd .verdict-badge").first.text_content() == "refuted"
 
 
 def test_a_reader_finds_how_to_run_a_chapter_and_how_to_report_an_error(landing):
