@@ -27,7 +27,8 @@ CHAPTERS = [
     "gradient_starvation/two_moons",
 ]
 # What scrolls gets its place in the order of the keyboard box by box, soon after the page is there.
-REACHED = """() => [...document.querySelectorAll(".bd-article :is(pre, figure, .output, div.math > *)")].every(
+REACHED = """() =>
+  [...document.querySelectorAll(".bd-article :is(pre, figure, .output, div.math > *)")].every(
   (box) => box.scrollWidth <= box.clientWidth || box.tabIndex >= 0 || box.closest("details:not([open])")
   || !/auto|scroll/.test(getComputedStyle(box).overflowX))"""
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]

@@ -12,7 +12,7 @@ PAGES = sorted(
     for path in SITE.glob("book/**/*.html")
     if 'class="math ' in path.read_text(encoding="utf-8")
 )
-OPEN_CARDS = "document.querySelectorAll('.claim-card, .as-printed').forEach(card => (card.open = true))"
+OPEN_ALL = "document.querySelectorAll('.bd-article details').forEach((one) => (one.open = true))"
 # What of a formula's ink lies beyond the first ancestor that hides overflow, or lets it be scrolled to.
 BEYOND = """() => [...document.querySelectorAll("mjx-math")].flatMap((formula) => {
   const ink = formula.getBoundingClientRect();
@@ -33,7 +33,7 @@ BEYOND = """() => [...document.querySelectorAll("mjx-math")].flatMap((formula) =
 @pytest.mark.parametrize("name", PAGES)
 def test_no_formula_is_cut_and_those_in_text_and_ledger_fit(open_page, address, name):
     page = open_page(f"{address}/{name}", width=390)
-    page.evaluate(OPEN_CARDS)
+    page.evaluate(OPEN_ALL)
     lay_out_all(page)
     for width in (390, 360):
         page.set_viewport_size({"width": width, "height": 900})
@@ -50,7 +50,7 @@ def test_a_formula_that_is_cut_is_found(open_page, address):
 
 def test_a_formula_that_fits_does_not_scroll(open_page, address):
     page = open_page(f"{address}/book/early_alignment/alignment_time.html", width=390)
-    page.evaluate(OPEN_CARDS)
+    page.evaluate(OPEN_ALL)
     lay_out_all(page)
     formulas = page.locator("span.math")
     scrolling = "all => all.filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.textContent)"

@@ -12,7 +12,7 @@ import pytest
 MIB = 2**20
 CHAPTER = 1.5 * MIB
 FRAME = 0.6 * MIB  # of a chapter: all that is not its page and its pictures
-REQUESTS = 40  # without pictures
+REQUESTS = 48  # without pictures
 CHAPTERS = ["sigmoidal_curves/closed_form", "early_alignment/alignment_time"]
 PAGES = ["index", "papers/min2024", *CHAPTERS]
 PICTURE = re.compile(r'<img [^>]*src="([^"]*_images/[^"]*)"[^>]*>')
