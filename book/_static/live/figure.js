@@ -200,7 +200,7 @@ function obeyLinks(figure, id) {
     event.preventDefault();
     figure.read(link.search);
     const place = document.getElementById(id);
-    const block = place.offsetHeight > innerHeight ? "start" : "nearest";
+    const block = place.offsetHeight > 0.85 * innerHeight ? "start" : "nearest";
     place.scrollIntoView({ block, behavior: REDUCED.matches ? "auto" : "smooth" });
   });
 }
