@@ -15,7 +15,8 @@ const SECONDS = { slow: 24, normal: 9, fast: 3 };
 const stepsAt = (time) => Math.round(EARLY * (10 ** time - 1));
 const timeOf = (steps) => Math.log10(1 + steps / EARLY);
 const minus = (text) => text.replace("-", "−");
-const written = (value) => (value >= 0.001 || !value ? String(Number(value.toPrecision(3))) : minus(value.toExponential(1)));
+const plain = (value) => !value || (value >= 0.001 && value < 1e6);
+const written = (value) => (plain(value) ? String(Number(value.toPrecision(3))) : minus(value.toExponential(value < 1 ? 1 : 0)).replace("+", ""));
 
 class Explorer extends LiveFigure {
   origin({ preset }) {
@@ -86,6 +87,7 @@ export function show(frame) {
   });
   const curve = figure.plane({
     height: onPhone ? 170 : 330,
+    margin: { right: 22 },
     x: { from: 0, to: DECADES, label: "time", ticks: [], show: (k) => String(Number((10 ** k).toPrecision(1))) },
     y: { from: 0, to: 1, label: "loss", ticks: [], show: written },
     description: "The loss of the run against time, on a logarithmic axis.",

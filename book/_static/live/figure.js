@@ -139,6 +139,7 @@ export class LiveFigure {
   player(key, { label = "time", from = 0, to, step = (to - from) / 500, seconds = 8, show = (t) => t.toFixed(1) }) {
     const input = this.slider(key, { label, from, to, step, show });
     let request = 0;
+    let last = 0;
     const stop = () => {
       cancelAnimationFrame(request);
       request = 0;
@@ -151,15 +152,18 @@ export class LiveFigure {
       const first = this.state[key] >= to ? from : this.state[key];
       const pace = typeof seconds === "function" ? seconds(this.state) : seconds;
       const frame = (now) => {
+        if (this.state[key] !== last) return stop(); // a link, a handle or "Start again" has set the time
         const value = first + ((to - from) * (now - began)) / (1000 * pace);
         // With reduced motion the picture changes a few times, not smoothly.
         if (!REDUCED.matches || value >= to || value - this.state[key] > (to - from) / 8) this.set({ [key]: Math.min(value, to) });
+        last = this.state[key];
         if (value < to) request = requestAnimationFrame(frame);
         else stop();
       };
       this.outcome.setAttribute("aria-live", "off");
       button.textContent = "Pause";
       if (first !== this.state[key]) this.set({ [key]: first });
+      last = first;
       request = requestAnimationFrame(frame);
     });
     input.addEventListener("input", () => request && stop());
@@ -195,7 +199,9 @@ function obeyLinks(figure, id) {
     if (!link || link.hash !== `#${id}` || link.pathname !== location.pathname || !link.search) return;
     event.preventDefault();
     figure.read(link.search);
-    document.getElementById(id).scrollIntoView({ block: "nearest", behavior: REDUCED.matches ? "auto" : "smooth" });
+    const place = document.getElementById(id);
+    const block = place.offsetHeight > 0.85 * innerHeight ? "start" : "nearest";
+    place.scrollIntoView({ block, behavior: REDUCED.matches ? "auto" : "smooth" });
   });
 }
 

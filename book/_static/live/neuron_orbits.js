@@ -44,7 +44,9 @@ function words(points, { h, a, norm }) {
   const shape = ["its curve only flattens", "its curve is an S", "its curve bends twice"][bends] ?? `its curve bends ${bends} times`;
   const learnt = points.find(([, height, weight]) => sigmoid(height * weight) >= 0.9);
   if (fate(h, a, norm) === "inactive") return "The neuron is inactive on this datum: it never moves.";
+  if (Math.abs(h + norm * a) < 1e-9) return "The neuron is on the diagonal: it slides towards the origin, and never gets there.";
   if (fate(h, a, norm) === "learns") {
+    if (learnt?.[0] === 0) return `The neuron learns: P is above 0.9 from the start, and ${shape}.`;
     return `The neuron learns${learnt ? `: it passes P = 0.9 at time ${learnt[0].toFixed(1)}, and ${shape}` : ", but not within this picture"}.`;
   }
   const dead = points.find(([, height]) => height <= 0);

@@ -61,7 +61,7 @@ function words({ time }, reached, solved, normal, angles, why) {
   const shape = bent === null ? `has ${angles.length} rays` : bent < 0.5 ? straight : `bends by ${bent.toFixed(0)}°`;
   const early = reached < time ? " (later the flow is too stiff for this figure)" : "";
   const apart = `The program's line is ${angleOf(line, normal).toFixed(0)}° from that of the hard margin`;
-  return `At ln t = ${reached}${early} the boundary ${shape}${why}. ${apart}. ${SAID[solved.regime]}.`;
+  return `At ln t = ${String(reached).replace("-", "−")}${early} the boundary ${shape}${why}. ${apart}. ${SAID[solved.regime]}.`;
 }
 
 export function show(frame) {

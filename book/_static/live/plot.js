@@ -88,7 +88,7 @@ export class Plane {
     return node(parent, "path", { d: pairs.map(([p, q]) => `M${at(p)}L${at(q)}`).join(""), class: `live-strokes ${kind}` });
   }
 
-  note([a, b], text, kind) {
+  note([a, b], text, kind = "live-note") {
     return node(this.drawing, "text", { x: this.px(a) + 6, y: this.py(b) - 6, class: kind }, text);
   }
 }

@@ -10,11 +10,12 @@ const power = (exponent) => String(Number((10 ** exponent).toPrecision(2)));
 
 function words(state, z, points, now) {
   const far = Math.hypot(now[0] - z[0], now[1] - z[1]);
-  const away = far < 0.005 ? far.toExponential(0) : far.toFixed(2);
+  const away = far < 1e-6 ? "less than a millionth" : far < 0.005 ? far.toExponential(0).replace("-", "−") : far.toFixed(2);
   const at = `z₁ = ${z[0].toFixed(2)}, z₂ = ${z[1].toFixed(2)}; at the chosen time it is ${away} away`;
   if (state.penalty !== "ridge") {
     const bent = bulge(points).toFixed(2);
-    return `For all strengths training ends at ${at}. Only the way bends: it leaves the straight line by ${bent}.`;
+    const way = bent > 0 ? `Only the way bends: it leaves the straight line by ${bent}.` : "Here the way is straight.";
+    return `For all strengths training ends at ${at}. ${way}`;
   }
   const percent = effect(state);
   if (Math.abs(percent) < 1e-9) {
@@ -93,7 +94,7 @@ export function show(frame) {
   function drawTheory({ s2, delta, penalty, weight }) {
     if (penalty === "ridge") {
       sweep.line([[s2, 0], [s2, sweep.y.to]], "theory");
-      sweep.note([s2, 0.03 * sweep.y.to], "s₁ = s₂");
+      sweep.note([Math.min(s2, 4), 0.03 * sweep.y.to], "s₁ = s₂");
     } else {
       const u = votes(delta);
       const height = commonMargin(10 ** weight) * (u[0][1] + u[1][1]);

@@ -104,7 +104,7 @@ export function show(frame) {
     clocks.line([...steps.filter(([at]) => at > FIRST), ...(times.length === count ? [[LAST, 1]] : [])], "simulation");
     if (left.length) clocks.line([[FIRST, left[0][1]], ...left], "plain");
     if (aligned(story) < Infinity) clocks.dot([place(aligned(story)), 1], "simulation");
-    clocks.note([place(times[Math.floor(0.6 * times.length)]), 0.5], "aligned", "live-note");
+    clocks.note([place(times[Math.floor(0.6 * times.length)]), 0.5], limits ? "aligned" : "settled", "live-note");
     if (half < Infinity) {
       clocks.dot([place(half), 0.5], "plain");
       clocks.note([place(half), 0.2], "loss", "live-note");
@@ -119,7 +119,7 @@ export function show(frame) {
     const never = story.records.length ? "is not halved in this picture" : "…";
     const halving = half < Infinity ? `is halved at ${half.toFixed(2)}` : never;
     const last = aligned(story) < Infinity ? `the last one at ${aligned(story).toFixed(2)}` : "some not before the loss has gone";
-    const clock = `At time ${shownTime(logtime)}, ${now} of ${count} neurons are aligned, ${last}; the loss ${halving}.`;
+    const clock = `At time ${shownTime(logtime)}, ${now} of ${count} neurons ${limits ? "are aligned" : "have settled"}, ${last}; the loss ${halving}.`;
     if (limits) {
       const printed = Number(limits.printed.toPrecision(2)).toLocaleString("en");
       return (
@@ -129,7 +129,7 @@ export function show(frame) {
     }
     const astray = neurons.filter((_, j) => story.ends[j].time < Infinity && fateOf(j) === "wrong").length;
     return (
-      `${clock} μ = ${mu.toFixed(2).replace("-", "−")}: the data are not orthogonally separable. ` +
+      `${clock} μ = ${mu > -0.005 ? 0 : mu.toFixed(2).replace("-", "−")}: the data are not orthogonally separable. ` +
       `${wrong.flat().length} changes go the wrong way, and ${astray} neurons end where they should not.`
     );
   }

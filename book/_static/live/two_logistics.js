@@ -25,6 +25,7 @@ export function show(frame) {
     abreast: 1,
     least: 0,
     height: narrow ? 170 : 200,
+    margin: { right: 20 },
     x: { from: 0, to: 1, label: "time", ticks: [] },
     y: { from: 0, to: 1, label: "loss", ticks: [] },
     description: "The loss against time, with the chosen time.",
@@ -117,7 +118,7 @@ export function show(frame) {
     const name = [first, second].map((k) => `the ${COLOURS[k]} point`);
     const wait = flow.halfTimes[second] - flow.halfTimes[first];
     const more = Math.LN10 * Math.abs(1 / flow.rates[1] - 1 / flow.rates[0]);
-    let now = `${turned} of the ${moving.length} neurons that can learn have turned to their point, all too small to be seen`;
+    let now = `${turned} of the ${moving.length} neurons that can learn ${turned === 1 ? "has" : "have"} turned to their point, all too small to be seen`;
     if (begun[1] && !done[0]) now = "both points are being fitted";
     else if (done[0] && begun[1] && !done[1]) now = `${name[0]} is fitted, ${name[1]} is being fitted`;
     else if (begun[0] && !done[0]) now = `${name[0]} is being fitted`;

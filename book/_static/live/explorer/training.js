@@ -34,7 +34,8 @@ export class Training {
   // Where the run stands now: its outputs, and the losses [step, loss] on the way there.
   get now() {
     const f = outputs(this.network, this.data);
-    return { f, losses: [...this.kept.map(({ step, loss }) => [step, loss]), [this.made, this.loss(f)]] };
+    const losses = this.kept.map(({ step, loss }) => [step, loss]);
+    return { f, losses: this.lost ? losses : [...losses, [this.made, this.loss(f)]] };
   }
 
   // Go to the state after `goal` steps, or towards it for so many milliseconds; whether it is reached.
@@ -55,7 +56,8 @@ export class Training {
       if (this.fitted[i] === Infinity && f[i] * this.data.labels[i] >= 0.5) this.fitted[i] = this.made;
     }
     this.lost = !isFinite(sum(this.network.a) + sum(this.network.w));
-    if (!this.lost) this.made += 1;
+    if (this.lost) this.network = copy(this.kept.at(-1).network);
+    else this.made += 1;
   }
 
   rewind(goal) {
