@@ -15,7 +15,7 @@ from lib.training.losses import LOGISTIC
 SITE = Path(__file__).parents[2] / "_build" / "html"
 PAGES = sorted(str(path.relative_to(SITE)) for path in SITE.glob("book/**/*.html"))
 CHAPTERS = [page for page in PAGES if page.count("/") == 2 and page.split("/")[1] not in ("api", "papers")]
-WIDTHS = {"desktop": (1280, "light"), "phone": (390, "dark")}
+WIDTHS = {"desktop": ((1280, 820, 1440), "light"), "phone": ((390, 360), "dark")}
 
 
 def test_there_is_a_site():
@@ -25,8 +25,8 @@ def test_there_is_a_site():
 @pytest.mark.parametrize("device", WIDTHS)
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_opens_without_error_and_asks_only_this_site(browser, address, name, device):
-    width, scheme = WIDTHS[device]
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    widths, scheme = WIDTHS[device]
+    context = browser.new_context(viewport={"width": widths[0], "height": 900}, color_scheme=scheme)
     page = context.new_page()
     errors, requests = [], []
     page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
@@ -45,7 +45,9 @@ def test_a_page_opens_without_error_and_asks_only_this_site(browser, address, na
         page.evaluate("[...document.images].filter(i => i.complete && !i.naturalWidth).map(i => i.src)") == []
     )
     beyond = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-    assert page.evaluate(beyond) <= 1, "the page is wider than the screen"
+    for width in widths:
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate(beyond) <= 1, f"the page is wider than the screen of {width} px"
     context.close()
 
 
