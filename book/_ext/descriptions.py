@@ -7,10 +7,11 @@ from html import unescape
 from pathlib import Path
 from textwrap import shorten
 
-from claim_addresses import DESCRIPTION, ENOUGH, plain
+from claim_addresses import DESCRIPTION, ENOUGH
 from colophon import address_of
 from docutils import nodes
 from link_previews import Preview, tags, write_picture
+from plain_text import plain
 from provenance import citation
 from sphinx.application import Sphinx
 

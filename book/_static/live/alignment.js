@@ -1,13 +1,14 @@
 // Single neurons in the plane while the outputs of their network are negligible, in closed form.  A neuron of sign s
 // obeys w' = s |w| (sum of F_i x_i over its active data).  Until its pattern changes the sum g is constant, and the angle
 // d between w and g obeys tan(d/2) ~ exp(-|g| t).
+import { dot } from "./functions.js";
+
 const STILL = 1e-12;
 const LINE = 1e-9; // cosine to a boundary on which a neuron is
 
 export const wrap = (angle) => angle - 2 * Math.PI * Math.round(angle / (2 * Math.PI));
 export const unit = (angle) => [Math.cos(angle), Math.sin(angle)];
 export const angleOf = ([x, y]) => Math.atan2(y, x);
-export const dot = ([a, b], [c, d]) => a * c + b * d;
 const logAdd = (a, b) => Math.max(a, b) + Math.log1p(Math.exp(-Math.abs(a - b)));
 
 // The sum of the vectors times their weights.

@@ -1,9 +1,7 @@
 // Networks of leaky ReLU neurons without bias on points of the plane: the limit of training and the way to it.
 import { flow } from "./flow.js";
 import { leastNorm } from "./explorer/programs.js";
-
-const dot = ([a, b], [c, d]) => a * c + b * d;
-const expit = (u) => 1 / (1 + Math.exp(-u));
+import { dot, sigmoid } from "./functions.js";
 
 // Program (8+): the two neurons {w, u} that training ends at, in direction, if each type stays right on its own class.
 export function program(inputs, labels, slope) {
@@ -59,7 +57,7 @@ export function train(start, inputs, labels, slope, logTimes, accuracy = { toler
         output += sign * (z > 0 ? z : slope * z);
         return z;
       });
-      const force = (labels[i] * Math.exp(state[0]) * expit(-labels[i] * output)) / inputs.length;
+      const force = (labels[i] * Math.exp(state[0]) * sigmoid(-labels[i] * output)) / inputs.length;
       for (let j = 0; j < signs.length; j += 1) {
         const pull = force * signs[j] * (products[j] > 0 ? 1 : slope);
         rates[2 * j + 1] += pull * a;

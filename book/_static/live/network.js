@@ -1,6 +1,7 @@
 // The gradient flow of a whole balanced network in the plane, in angles and log-norms: the loss is the sum of
 // exp(-y f(x)) over the data.
-import { angleOf, dot, unit, wrap } from "./alignment.js";
+import { angleOf, unit, wrap } from "./alignment.js";
+import { dot } from "./functions.js";
 
 const ERROR = 1e-3; // of a step, by which it is made longer or shorter
 const GROWTH = 0.3; // of a log-norm in a step, at most

@@ -1,11 +1,11 @@
 // One neuron on one datum of norm r: drag its start, see where it goes, how fast it learns, or that it dies.
 import { LiveFigure, enliven } from "./figure.js";
 import { gaussianPairs } from "./random.js";
+import { sigmoid } from "./functions.js";
 
 const STEP = 0.02;
 const END = 20;
 const CLOUD = 400;
-const sigmoid = (u) => 1 / (1 + Math.exp(-u));
 
 // h' = r^2 a sigma(-a h), a' = h sigma(-a h), frozen where h <= 0; classical Runge-Kutta steps.
 export function orbit(h, a, end = END, step = STEP, norm = 1) {

@@ -3,13 +3,13 @@ import { program, rays, regime, train } from "./clustered.js";
 import { hardMargin } from "./explorer/programs.js";
 import { LiveFigure, enliven } from "./figure.js";
 import { node } from "./plot.js";
+import { dot } from "./functions.js";
 
 const HALF = 3;
 const KINDS = { perfect: "third", kink: "muted", other: "contrast", outside: "fourth" };
 const LOG_TIMES = Array.from({ length: 133 }, (_, k) => k / 4 - 3);
 const COARSE = 16;
 const FINE = 40;
-const dot = ([a, b], [c, d]) => a * c + b * d;
 
 // How far two rays are from one straight line, in degrees; null for another number of rays.
 export const bend = (angles) => (angles.length === 2 ? Math.abs(180 - (angles[1] - angles[0])) : null);

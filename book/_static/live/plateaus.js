@@ -1,8 +1,8 @@
 // The flow of a network that learns two orthogonal inputs from a small start, in the limit of a small scale: when each is
 // fitted, the loss, the neurons and the function at any time.
 import { align, angleOf, at, growth } from "./alignment.js";
+import { sigmoid } from "./functions.js";
 
-export const sigmoid = (u) => 1 / (1 + Math.exp(-u));
 const softplus = (u) => Math.max(u, 0) + Math.log1p(Math.exp(-Math.abs(u)));
 const logSum = (values) => {
   const most = Math.max(...values);

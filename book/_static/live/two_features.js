@@ -1,8 +1,8 @@
 // Two features on two examples: the responses along training and at its end, and what changes the end.
 import { flow } from "./flow.js";
+import { sigmoid } from "./functions.js";
 
 export const LOG_TIMES = [-2, 4];
-const expit = (u) => 1 / (1 + Math.exp(-u));
 export const range = (from, to, count) => Array.from({ length: count }, (_, k) => from + ((to - from) * k) / (count - 1));
 export const CLOCK = range(...LOG_TIMES, 241);
 
@@ -20,13 +20,13 @@ const pulls = ({ s1, s2, penalty, weight }) =>
 
 // The gradient of the loss in the responses z.
 function gradient(u, pull, z) {
-  const p = margins(u, z).map((q) => expit(-q));
+  const p = margins(u, z).map((q) => sigmoid(-q));
   return pull.map((by, j) => by * z[j] - u[0][j] * p[0] - u[1][j] * p[1]);
 }
 
 // The votes of two features, weighted by doubt: [G_11, G_12, G_22].
 function gram(u, z) {
-  const doubts = margins(u, z).map((q) => expit(q) * expit(-q));
+  const doubts = margins(u, z).map((q) => sigmoid(q) * sigmoid(-q));
   const sum = (j, k) => doubts.reduce((total, doubt, i) => total + u[i][j] * u[i][k] * doubt, 0);
   return [sum(0, 0), sum(0, 1), sum(1, 1)];
 }
@@ -88,7 +88,7 @@ export function commonMargin(kappa) {
   let [low, high] = [0, 1 / kappa];
   for (let k = 0; k < 100; k += 1) {
     const middle = (low + high) / 2;
-    if (expit(-middle) > kappa * middle) low = middle;
+    if (sigmoid(-middle) > kappa * middle) low = middle;
     else high = middle;
   }
   return low;

@@ -2,7 +2,8 @@
 // function at any time, for any labels.
 import { angleOf, unit, wrap } from "./alignment.js";
 import { LiveFigure, enliven } from "./figure.js";
-import { learned, loss, neuronsAt, plateaus, sigmoid } from "./plateaus.js";
+import { sigmoid } from "./functions.js";
+import { learned, loss, neuronsAt, plateaus } from "./plateaus.js";
 import { POWERS, tenToMinus } from "./scale.js";
 
 const roundUp = (value) => {

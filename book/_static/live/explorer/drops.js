@@ -1,7 +1,6 @@
 // Square loss on orthogonal inputs from a small balanced start: when each class is fitted, in closed form.
-
-const dot = (u, v) => u.reduce((sum, value, k) => sum + value * v[k], 0);
-const sigmoid = (u) => 1 / (1 + Math.exp(-u));
+import { sigmoid } from "../functions.js";
+import { dot } from "./programs.js";
 
 // While the outputs are negligible a neuron of sign s obeys w' = s |w| sum of F_i x_i over the active data, which is
 // constant until a datum is left: on orthogonal data none is entered. Returns kappa in log|w(t)| = rate t + log|w(0)| +

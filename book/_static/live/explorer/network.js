@@ -1,7 +1,7 @@
 // A two-layer network f(x) = sum_j a_j phi(<w_j, x>), phi(z) = max(z, slope z), and a step of gradient descent.
 import { gaussianPairs } from "../random.js";
+import { sigmoid } from "../functions.js";
 
-const sigmoid = (u) => 1 / (1 + Math.exp(-u));
 const softplus = (u) => Math.max(u, 0) + Math.log1p(Math.exp(-Math.abs(u)));
 
 // Losses of an output f and a label y: the value, and its derivative in f.

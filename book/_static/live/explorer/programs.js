@@ -1,6 +1,6 @@
 // Convex programs of a few dimensions, solved exactly by an active-set method.
 
-const dot = (u, v) => u.reduce((sum, value, k) => sum + value * v[k], 0);
+export const dot = (u, v) => u.reduce((sum, value, k) => sum + value * v[k], 0);
 const combined = (points, weights) => points[0].map((_, k) => points.reduce((sum, point, i) => sum + weights[i] * point[k], 0));
 
 // The solution of a linear system, by elimination with pivots.
