@@ -43,8 +43,13 @@ $tags
 <link rel="stylesheet" href="../_static/claims.css">
 <link rel="stylesheet" href="../_static/mathematics.css">
 <script>
-const system = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
-document.documentElement.dataset.theme = localStorage.getItem("theme") || system;
+const theme = document.documentElement.dataset;
+theme.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+try {
+  theme.theme = localStorage.getItem("theme") || theme.theme;
+} catch {
+  // a browser may forbid it
+}
 </script>
 </head>
 <body>
