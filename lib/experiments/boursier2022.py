@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from functools import partial
 
 import numpy as np
 import torch
@@ -58,23 +58,10 @@ def draw(config: HighDimension, seed: int) -> tuple[np.ndarray, np.ndarray, np.n
     return x, y, w, s
 
 
-class _Look(NamedTuple):
-    error: float
-    explained_by_two: float
-    v: np.ndarray
-    rho: np.ndarray
-
-
 def _explained(weights: np.ndarray) -> np.ndarray:
     """The share of each principal component, largest first, without centring, as in the published code."""
     variances = np.linalg.svd(weights, compute_uv=False) ** 2
     return variances / variances.sum()
-
-
-def _first(curve: np.ndarray, level: float, iterations: np.ndarray) -> int | None:
-    """The first iteration at which a curve is below a level."""
-    below = np.flatnonzero(curve < level)
-    return int(iterations[below[0]]) if below.size else None
 
 
 def _one_seed(config: HighDimension, seed: int) -> dict:
@@ -82,18 +69,7 @@ def _one_seed(config: HighDimension, seed: int) -> dict:
     x, y, start, signs = draw(config, seed)
     norms = np.linalg.norm(start, axis=1)
     log_scale = np.log(config.scale) - np.log(config.neurons * config.dimension) / 2
-
-    def weights(v: np.ndarray, rho: np.ndarray) -> np.ndarray:
-        return np.exp(rho)[:, None] * v
-
-    def look(now: Start) -> _Look:
-        v, rho = now.directions, now.log_norms
-        outputs = np.maximum(v @ x.T, 0).T @ (signs * np.exp(2 * rho))
-        # Relative to the largest, for weights of 1e-20 have squares of 1e-40 and a share all the same.
-        share = _explained(weights(v, rho - rho.max()))[:2].sum()
-        return _Look(float(np.mean((outputs - y) ** 2)), float(share), v, rho)
-
-    every = {round(k * config.iterations / config.points) for k in range(config.points + 1)}
+    iterations = sorted({round(k * config.iterations / config.points) for k in range(config.points + 1)})
     run = spherical_descent(
         Start(start / norms[:, None], np.log(norms) + log_scale, signs),
         x,
@@ -101,65 +77,68 @@ def _one_seed(config: HighDimension, seed: int) -> dict:
         SQUARE,
         step=2 * config.step,
         steps=config.iterations,
-        record=look,
-        record_at=every | set(config.stages),
+        record=lambda now: now,
+        record_at={*iterations, *config.stages},
     )
-    seen: dict[int, _Look] = dict(zip(run.steps.tolist(), run.recorded, strict=True))
-    iterations = np.array(sorted(every))
-    errors = np.array([seen[k].error for k in iterations.tolist()])
-    shares = np.array([seen[k].explained_by_two for k in iterations.tolist()])
-    forces = {sign: (y * (sign * y > 0)) @ x / config.examples for sign in (1, -1)}
+    seen: dict[int, Start] = dict(zip(run.steps.tolist(), run.recorded, strict=True))
+    networks = [seen[k].network() for k in iterations]
+    errors = [float(np.mean((network(x) - y) ** 2)) for network in networks]
+    final = networks[-1].w
+
+    def first_below(level: float) -> int | None:
+        return next((k for k, error in zip(iterations, errors, strict=True) if error < level), None)
+
+    classes = {sign: sign * y > 0 for sign in (1, -1)}
+    forces = {sign: (y * own) @ x / config.examples for sign, own in classes.items()}
     sizes = {sign: float(np.linalg.norm(force)) for sign, force in forces.items()}
     slower = min(sizes, key=lambda sign: sizes[sign])
-    saddle = float(np.mean(np.where(slower * y > 0, y, 0) ** 2))
+    saddle = float(np.mean((y * classes[slower]) ** 2))
     active = start @ x.T > 0
     unit = x / np.linalg.norm(x, axis=1)[:, None]
-    final = weights(run.network.directions, run.network.log_norms)
-    plane = np.linalg.svd(final, full_matrices=False)[2][:2]
     metrics = {
-        "positive_labels": int((y > 0).sum()),
-        "forces": [sizes[1], sizes[-1]],
+        "positive_labels": int(classes[1].sum()),
+        "forces": [*sizes.values()],
         "neurons_active_on_a_whole_class": [
-            int((active[signs == sign][:, sign * y > 0].all(axis=1)).sum()) for sign in (1, -1)
+            int(active[signs == sign][:, own].all(axis=1).sum()) for sign, own in classes.items()
         ],
         "largest_cosine": float(np.abs(unit @ unit.T - np.eye(len(x))).max()),
-        "iterations": iterations.tolist(),
+        "iterations": iterations,
         "mean_squared_error": rounded(errors),
-        "explained_by_two": rounded(shares),
+        "explained_by_two": rounded([float(_explained(network.w)[:2].sum()) for network in networks]),
         "saddle_level": saddle,
         # Half way from the start to the saddle, and from there to zero.
-        "first_drop": _first(errors, (errors[0] + saddle) / 2, iterations),
-        "second_drop": _first(errors, saddle / 2, iterations),
-        "final_error": float(errors[-1]),
+        "first_drop": first_below((errors[0] + saddle) / 2),
+        "second_drop": first_below(saddle / 2),
+        "final_error": errors[-1],
         "final_explained": rounded(_explained(final)[:10]),
-        "stages": [_stage(k, seen[k], signs, forces) for k in config.stages],
+        "stages": [{"iteration": k, **_stage(seen[k], forces)} for k in config.stages],
     }
     if seed in config.pictured:
-        metrics["pictures"] = [_picture(seen[k], plane) for k in config.stages]
+        plane = np.linalg.svd(final, full_matrices=False)[2][:2]
+        metrics["pictures"] = [_picture(seen[k].network().w @ plane.T) for k in config.stages]
         metrics["output_signs"] = signs.astype(int).tolist()
     return metrics
 
 
-def _stage(iteration: int, look: _Look, signs: np.ndarray, forces: dict[int, np.ndarray]) -> dict:
+def _stage(now: Start, forces: dict[int, np.ndarray]) -> dict:
     """Median cosine of the neurons of each output sign with the force of their class; their squared norms.
 
-    The cosine is ``None`` where a class or its neurons do not exist.
+    The cosine is ``None`` where the class has no examples.
     """
     cosines: list[float | None] = []
+    squares = []
     for sign, force in forces.items():
-        along = look.v[signs == sign] @ (sign * force)
-        cosines.append(
-            float(np.median(along) / np.linalg.norm(force)) if force.any() and along.size else None
-        )
-    squares = [float(np.exp(2 * look.rho[signs == sign]).sum()) for sign in forces]
-    return {"iteration": iteration, "median_cosines": cosines, "squared_norms": squares}
+        own, size = now.signs == sign, np.linalg.norm(force)
+        along = now.directions[own] @ (sign * force)
+        cosines.append(float(np.median(along) / size) if size > 0 else None)
+        squares.append(float(np.exp(2 * now.log_norms[own]).sum()))
+    return {"median_cosines": cosines, "squared_norms": squares}
 
 
-def _picture(look: _Look, plane: np.ndarray) -> dict:
-    """Angles and lengths of the neurons' projections on the plane of the two final components."""
-    flat = look.v @ plane.T
-    lengths = np.exp(look.rho) * np.linalg.norm(flat, axis=1)
-    return {"angles": rounded(np.arctan2(flat[:, 1], flat[:, 0])), "lengths": rounded(lengths)}
+def _picture(flat: np.ndarray) -> dict:
+    """Angles and lengths of the neurons' projections (m, 2) on the plane of the two final components."""
+    angles, lengths = np.arctan2(flat[:, 1], flat[:, 0]), np.linalg.norm(flat, axis=1)
+    return {"angles": rounded(angles), "lengths": rounded(lengths)}
 
 
 def run_high_dimension(config: HighDimension, seeds: Sequence[int], device: str = "cpu") -> list[dict]:
@@ -171,22 +150,6 @@ def run_high_dimension(config: HighDimension, seeds: Sequence[int], device: str 
     does not come within the run is ``None``.
     """
     return [_one_seed(config, seed) for seed in seeds]
-
-
-def _fingerprint_of(config: HighDimension) -> HighDimension:
-    """4000 steps at most: long ones bring a small network to the end, short ones to its alignment."""
-    iterations = min(config.iterations, 4000)
-    return replace(
-        config,
-        examples=12,
-        dimension=60,
-        neurons=20,
-        scale=config.scale**0.5,
-        iterations=iterations,
-        stages=(0, iterations // 5, iterations),
-        points=40,
-        pictured=(0,),
-    )
 
 
 register(
@@ -205,7 +168,18 @@ register(
             pictured=(0,),
         ),
         run=run_high_dimension,
-        fingerprint_of=_fingerprint_of,
+        # In this time short steps bring a small network to its alignment, long ones to the end.
+        fingerprint_of=partial(
+            replace,
+            examples=12,
+            dimension=60,
+            neurons=20,
+            scale=1e-10,
+            iterations=4000,
+            stages=(0, 800, 4000),
+            points=40,
+            pictured=(0,),
+        ),
         devices=("cpu",),
         variants={
             # The same time of the flow in steps fifty times as long.
