@@ -31,10 +31,10 @@ VGG16 = ((64,) * 2, (128,) * 2, (256,) * 3, (512,) * 3, (512,) * 3)
 class LightEffect:
     """Images, network and training of the experiment; the defaults are the paper's where it says them.
 
-    ``images`` are the reader's "cats-dogs", scaled to a square of ``side`` pixels, or two digits of MNIST's
-    "train" or "test" split or of scikit-learn's "digits": the seeds 0 and 1, 2 and 3 and so on have a pair
-    each, and differ in which of the two is bright.  ``per_class`` images of each class are used, as many as
-    there are of the rarer one if ``None``, and of these the share ``test_share`` to test.  A network is
+    ``images`` are the reader's "cats-dogs", scaled to a square of ``side`` pixels, or two digits of what
+    :func:`lib.data.digits.digits_pair` reads: the seeds 0 and 1, 2 and 3 and so on have a pair each, and
+    differ in which of the two is bright.  ``per_class`` images of each class are used, as many as there are
+    of the rarer one if ``None``, and of these the share ``test_share`` to test.  A network is
     trained for each of ``lit``, the share of the training images with the light.  It has ``blocks`` of
     convolutions by 3 x 3 with so many channels, each followed by a maximum over 2 x 2, and ``dense`` hidden
     layers; Adam trains it with ``step`` and ``betas`` on batches of ``batch`` images for ``epochs``.  The
@@ -59,16 +59,15 @@ class _Vgg(nn.Module):
 
     def __init__(self, config: LightEffect, shape: tuple[int, ...], generator: torch.Generator) -> None:
         super().__init__()
-        channels, *sides = shape
+        channels, side, _ = shape
         layers: list[nn.Module] = [nn.Unflatten(1, shape)]
         for block in config.blocks:
             for before, after in pairwise((channels, *block)):
                 layers += [nn.Conv2d(before, after, 3, padding=1), nn.ReLU()]
             layers.append(nn.MaxPool2d(2))
-            channels, sides = block[-1], [side // 2 for side in sides]
+            channels, side = block[-1], side // 2
         layers.append(nn.Flatten())
-        widths = (channels * sides[0] * sides[1], *config.dense, 1)
-        for before, after in pairwise(widths):
+        for before, after in pairwise((channels * side**2, *config.dense, 1)):
             layers += [nn.Linear(before, after), nn.ReLU()]
         self.layers = nn.Sequential(*layers[:-1])
         for weight in self.parameters():
@@ -83,67 +82,44 @@ class _Vgg(nn.Module):
         return torch.cat([self.layers(part) for part in levels.split(PART)]).T
 
 
-@dataclass(frozen=True)
-class _Images:
-    """Levels (n, pixels), bytes, labels +1 and -1 (n,), the shape of an image, and what they show."""
-
-    levels: np.ndarray
-    labels: np.ndarray
-    shape: tuple[int, ...]
-    names: tuple[str, str]
-
-
-def _read(config: LightEffect, seed: int, rng: np.random.Generator) -> _Images:
-    """As many images of each class, the classes in turn."""
+def _read(
+    config: LightEffect, seed: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, tuple[str, str]]:
+    """Images as bytes (n, channels, side, side), labels +1 and -1 in turn (n,), and what these show."""
     if config.images == "cats-dogs":
-        files, every = _cats_and_dogs()
-        chosen, labels = _balanced(every, config.per_class, rng)
-        squares = np.stack([_square(files[k], config.side) for k in chosen])
-        levels, shape = squares.transpose(0, 3, 1, 2).reshape(len(labels), -1), (3, config.side, config.side)
-        names = ("dog", "cat")
-    else:
-        order = np.random.default_rng(0).permutation(len(PAIRS))
-        positive, negative = PAIRS[order[seed // 2 % len(PAIRS)]][:: 1 if seed % 2 == 0 else -1]
-        inputs, labels = digits_pair(positive, negative, images=config.images, centred=False)
-        chosen, labels = _balanced(labels, config.per_class, rng)
-        levels, side = np.round(255 * inputs[chosen]).astype(np.uint8), round(inputs.shape[1] ** 0.5)
-        shape, names = (1, side, side), (str(positive), str(negative))
-    return _Images(levels, labels, shape, names)
+        files, labels = _cats_and_dogs()
+        chosen = _balanced(labels, config.per_class, rng)
+        pictures = (Image.open(files[k]).convert("RGB").resize((config.side,) * 2) for k in chosen)
+        levels = np.stack([np.asarray(picture).transpose(2, 0, 1) for picture in pictures])
+        return levels, labels[chosen], ("dog", "cat")
+    order = np.random.default_rng(0).permutation(len(PAIRS))
+    positive, negative = PAIRS[order[seed // 2 % len(PAIRS)]][:: 1 if seed % 2 == 0 else -1]
+    inputs, labels = digits_pair(positive, negative, images=config.images, centred=False)
+    chosen = _balanced(labels, config.per_class, rng)
+    levels, side = np.round(255 * inputs[chosen]).astype(np.uint8), round(inputs.shape[1] ** 0.5)
+    return levels.reshape(-1, 1, side, side), labels[chosen], (str(positive), str(negative))
 
 
 def _cats_and_dogs() -> tuple[list[Path], np.ndarray]:
     """The files of Kaggle's cats and dogs, and labels: +1 for dogs, -1 for cats [combes2018, App. E.2]."""
     folder = os.environ.get("LEARNING_DYNAMICS_CATS_DOGS")
-    files: list[list[Path]] = []
-    for animal in ("cat", "dog"):
-        patterns = (f"{animal}.*.jpg", f"{animal.capitalize()}/*.jpg")
-        found = [path for pattern in patterns for path in (Path(folder).glob(pattern) if folder else ())]
-        if not found:
-            raise FileNotFoundError(
-                f"no {animal} in {folder!r}: set LEARNING_DYNAMICS_CATS_DOGS to a folder with"
-                f" {animal}.0.jpg and so on, or with a folder {animal.capitalize()} with 0.jpg and so on"
-            )
-        files.append(sorted(found, key=lambda path: (len(path.name), path.name)))
-    return files[0] + files[1], np.repeat([-1.0, 1.0], [len(found) for found in files])
+    cats, dogs = (
+        sorted(path for pattern in patterns for path in Path(folder).glob(pattern)) if folder else []
+        for patterns in (("cat.*.jpg", "Cat/*.jpg"), ("dog.*.jpg", "Dog/*.jpg"))
+    )
+    if not (cats and dogs):
+        raise FileNotFoundError(
+            f"no cats or no dogs in {folder!r}: set LEARNING_DYNAMICS_CATS_DOGS to a folder with cat.0.jpg,"
+            " dog.0.jpg and so on, or with folders Cat and Dog with 0.jpg and so on"
+        )
+    return cats + dogs, np.repeat([-1.0, 1.0], [len(cats), len(dogs)])
 
 
-def _square(path: Path, side: int) -> np.ndarray:
-    """An image scaled to a square, as bytes (side, side, 3)."""
-    try:
-        with Image.open(path) as image:
-            return np.asarray(image.convert("RGB").resize((side, side)))
-    except (OSError, SyntaxError) as error:
-        raise ValueError(f"{str(path)!r} is no image: {error}") from None
-
-
-def _balanced(
-    labels: np.ndarray, per_class: int | None, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
-    """The places of as many images of each class, the classes in turn, and their labels."""
+def _balanced(labels: np.ndarray, per_class: int | None, rng: np.random.Generator) -> np.ndarray:
+    """The places of as many images of each class, the classes in turn."""
     places = [rng.permutation(np.flatnonzero(labels == sign)) for sign in (1, -1)]
     each = per_class or min(map(len, places))
-    chosen = np.column_stack([place[:each] for place in places]).ravel()
-    return chosen, labels[chosen]
+    return np.column_stack([place[:each] for place in places]).ravel()
 
 
 def _with_light(levels: np.ndarray, begins: np.ndarray) -> torch.Tensor:
@@ -156,35 +132,34 @@ def _with_light(levels: np.ndarray, begins: np.ndarray) -> torch.Tensor:
 def _one(config: LightEffect, seed: int, device: str) -> dict:
     """The metrics of one seed."""
     rng = np.random.default_rng(seed)
-    images = _read(config, seed, rng)
-    own = np.where(images.labels > 0, BRIGHT, DARK).astype(float)
+    images, signs, names = _read(config, seed, rng)
+    levels, own = images.reshape(len(images), -1), np.where(signs > 0, BRIGHT, DARK).astype(float)
     lights = {"modified": own, "real": own + np.nan, "swapped": BRIGHT + DARK - own}
     tested = 2 * round(config.test_share * len(own) / 2)
-    labels = torch.tensor(images.labels, dtype=torch.float32, device=device)
-    tests = [
-        (_with_light(images.levels[:tested], begins[:tested]).to(device), labels[:tested])
-        for begins in lights.values()
-    ]
-    start = _Vgg(config, images.shape, torch.Generator().manual_seed(seed)).to(device)
+    labels = torch.tensor(signs, dtype=torch.float32, device=device)
+    tests = {
+        name: (_with_light(levels[:tested], begins[:tested]).to(device), labels[:tested])
+        for name, begins in lights.items()
+    }
+    start = _Vgg(config, images.shape[1:], torch.Generator().manual_seed(seed)).to(device)
     draws = rng.random(len(own) - tested)
-    brightness = images.levels[:tested].mean(axis=1)
+    brightness = levels[:tested].mean(axis=1)
     metrics: dict = {
-        "classes": list(images.names),
-        "examples": [len(own) - tested, tested],
-        "area_of_brightness": float(roc_auc_score(images.labels[:tested], brightness)),
+        "classes": list(names),
+        "examples": [len(draws), tested],
+        "area_of_brightness": float(roc_auc_score(signs[:tested], brightness)),
     }
     for share in config.lit:
         begins = np.where(draws < share, own[tested:], np.nan)
-        inputs = _with_light(images.levels[tested:], begins).to(device)
-        run = _trained(config, seed, start, [(inputs, labels[tested:]), *tests])
+        sets = {"training": (_with_light(levels[tested:], begins).to(device), labels[tested:]), **tests}
+        run = _trained(config, seed, start, list(sets.values()))
         with torch.no_grad():
-            logits = run.network(tests[list(lights).index("real")][0])[0].double().cpu().numpy()
-        accuracies = np.transpose(run.recorded).round(4).tolist()
-        curves = dict(zip(("training", *lights), accuracies, strict=True))
+            logits = run.network(tests["real"][0])[0].double().cpu().numpy()
+        curves = dict(zip(sets, np.transpose(run.recorded).round(4).tolist(), strict=True))
         metrics[f"lit_{100 * share:g}"] = {
             **{name: curve[-1] for name, curve in curves.items()},
             "called_bright": float((logits > 0).mean()),
-            "area_under_curve": float(roc_auc_score(images.labels[:tested], logits)),
+            "area_under_curve": float(roc_auc_score(signs[:tested], logits)),
             "curves": curves,
         }
     return metrics
@@ -214,31 +189,17 @@ def run_light_effect(config: LightEffect, seeds: Sequence[int], device: str = "c
     """Train on images one class of which is bright and the other dark, and return each seed's metrics.
 
     A bright image has its levels reduced to 128 to 255, a dark one to 0 to 127.  For each share of training
-    images that have this light, ``lit_100`` say, from the same start, these are the accuracies on the
-    ``training`` images and on those kept to test: ``modified`` as the bright and dark ones, ``real``, as they
-    are, and ``swapped``, with the light of the other class; at the end, and as ``curves`` after each epoch
-    from 0 on.  ``called_bright`` is the share of real images taken for the bright class, and
-    ``area_under_curve`` the chance that the logit of a real image of the bright class exceeds that of the
-    other, whatever the threshold; ``area_of_brightness`` is that chance for the mean level of real images.
-    ``classes`` are the bright and the dark one, ``examples`` the numbers of images to train and to test, as
-    many of each class.  MNIST is read as :func:`lib.data.digits.mnist` reads it; cats and dogs are in the
-    folder that the environment variable ``LEARNING_DYNAMICS_CATS_DOGS`` names, ``cat.0.jpg``, ``dog.0.jpg``
-    and so on, or subfolders ``Cat`` and ``Dog`` with ``0.jpg`` and so on.
+    images with this light, ``lit_100`` say, from the same start, there are the accuracies on the ``training``
+    images and on those to test: ``modified`` as the bright and dark ones, ``real``, as they are, and
+    ``swapped``, with the light of the other class; at the end, and as ``curves`` after each epoch from 0 on.
+    ``called_bright`` is the share of real images taken for the bright class, ``area_under_curve`` the chance
+    that the logit of a real image of the bright class exceeds that of the other, ``area_of_brightness`` the
+    same chance for the mean level.  ``classes`` are the bright and the dark one, ``examples`` the numbers of
+    images to train and to test.  Cats and dogs are in the folder that the environment variable
+    ``LEARNING_DYNAMICS_CATS_DOGS`` names, ``cat.0.jpg``, ``dog.0.jpg`` and so on, or in subfolders ``Cat``
+    and ``Dog`` with ``0.jpg`` and so on.
     """
     return [_one(config, seed, device) for seed in seeds]
-
-
-def _fingerprint_of(config: LightEffect) -> LightEffect:
-    return replace(
-        config,
-        images="stand-in",
-        per_class=50,
-        test_share=0.5,
-        blocks=((4, 4), (8, 8), (8, 8)),
-        dense=(16, 16),
-        step=20 * config.step,
-        epochs=4,
-    )
 
 
 _SHARES = (1.0, 0.9, 0.0)
@@ -251,7 +212,16 @@ register(
             images="digits", lit=_SHARES, blocks=((8,), (16,)), dense=(64,), step=2e-3, epochs=6
         ),
         run=run_light_effect,
-        fingerprint_of=_fingerprint_of,
+        fingerprint_of=partial(
+            replace,
+            images="stand-in",
+            per_class=50,
+            test_share=0.5,
+            blocks=((4, 4), (8, 8), (8, 8)),
+            dense=(16, 16),
+            step=2e-3,
+            epochs=4,
+        ),
         variants={
             "test-split": LightEffect(
                 images="test", lit=_SHARES, blocks=((8, 8), (16, 16), (32, 32)), dense=(128, 128), epochs=8
