@@ -20,7 +20,7 @@ def test_metrics_are_plain_and_a_seed_alone_gives_what_it_gives_among_others(nam
     experiment = find(name)
     config = experiment.fingerprint_of(experiment.full)
     together, [alone] = (experiment.run(config, seeds, "cpu") for seeds in ((0, 1), (1,)))
-    assert json.loads(json.dumps(together, allow_nan=False)) == together
+    assert json.loads(json.dumps(together, allow_nan=False)) == together and together[0] != together[1]
     assert not [*differences(rounded(together[1]), rounded(alone))]
 
 
@@ -81,6 +81,14 @@ class TestHighDimension:
         # Against a quarter of the step the errors are 3 to 1 in first order; 4 digits are recorded.
         assert errors[0] / errors[1] == pytest.approx(3, rel=0.15)
         assert errors[0] < 0.05 * curves[2][0]
+
+    def test_a_class_without_examples_has_no_cosine_and_no_saddle(self):
+        experiment = find(self.NAME)
+        config = dataclasses.replace(experiment.fingerprint_of(experiment.full), iterations=5, stages=(0,))
+        [metrics] = experiment.run(config, (9,), "cpu")
+        assert metrics["positive_labels"] == metrics["saddle_level"] == 0
+        assert metrics["second_drop"] is metrics["stages"][0]["median_cosines"][0] is None
+        assert metrics["stages"][0]["median_cosines"][1] is not None
 
 
 class TestTwoDigits:

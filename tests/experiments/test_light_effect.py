@@ -53,9 +53,10 @@ def test_cats_and_dogs_come_from_the_folder_of_the_reader(tmp_path, monkeypatch)
     (tmp_path / "Dog" / "0.jpg").write_bytes(b"no picture")
     with pytest.raises(OSError, match=r"cannot identify image file .*jpg"):
         run_light_effect(config, [0])
-    for animal, colour in (("cat", (200, 0, 0)), ("dog", (0, 0, 200))):
-        for number in range(6):
-            Image.new("RGB", (20, 12), colour).save(tmp_path / f"{animal}.{number}.jpg")
+    for number in range(6):
+        Image.new("RGB", (20, 12), (200, 0, 0)).save(tmp_path / f"cat.{number}.jpg")
+        Image.new("RGB", (20, 12), (0, 0, 220)).save(tmp_path / "Dog" / f"{number}.jpg")
     [metrics] = run_light_effect(config, [0])
     assert metrics["classes"] == ["dog", "cat"] and metrics["examples"] == [8, 2]
-    assert metrics["lit_0"]["real"] == 1  # red against blue
+    # Red against a blue that is brighter.
+    assert metrics["lit_0"]["real"] == metrics["area_of_brightness"] == 1
