@@ -65,7 +65,7 @@ class TestHighDimension:
         assert np.array_equal(drawn[3], signs[0].double().numpy())
         assert (drawn[1] > 0).sum() == 36
 
-    def test_longer_steps_follow_the_same_flow_to_first_order(self):
+    def test_longer_steps_follow_the_same_flow_to_first_order_and_its_drops_are_at_half_height(self):
         config = find(self.NAME).quick
         curves = []
         for refinement in (1, 2, 4):
@@ -76,11 +76,16 @@ class TestHighDimension:
                 stages=(),
                 points=100,
             )
-            curves.append(np.array(boursier2022._one_seed(refined, 0)["mean_squared_error"]))
+            metrics = boursier2022._one_seed(refined, 0)
+            curves.append(np.array(metrics["mean_squared_error"]))
         errors = [np.abs(curve - curves[2]).max() for curve in curves[:2]]
         # Against a quarter of the step the errors are 3 to 1 in first order; 4 digits are recorded.
         assert errors[0] / errors[1] == pytest.approx(3, rel=0.15)
         assert errors[0] < 0.05 * curves[2][0]
+        saddle = metrics["saddle_level"]
+        for name, level in (("first", (curves[2][0] + saddle) / 2), ("second", saddle / 2)):
+            k = metrics["iterations"].index(metrics[f"{name}_drop"])
+            assert curves[2][k] < level <= curves[2][k - 1]
 
     def test_a_class_without_examples_has_no_cosine_and_no_saddle(self):
         experiment = find(self.NAME)
@@ -113,6 +118,7 @@ class TestTwoDigits:
         pairs = ~np.eye(len(y), dtype=bool)
         obeys = (np.outer(y, y) * (x @ x.T) > 0)[pairs]
         assert facts["examples"] == [120, 120]
+        np.testing.assert_allclose(facts["inner_products"], [(x @ x.T).min(), (x @ x.T).max()])
         assert facts["pairs_of_right_sign"] == pytest.approx(obeys.mean(), abs=1e-15)
         assert facts["pairs_of_right_sign_by_class"]["same"] == pytest.approx(
             obeys[(np.outer(y, y) > 0)[pairs]].mean(), abs=1e-15

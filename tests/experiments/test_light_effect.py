@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 from lib.experiments import combes2018
@@ -17,6 +18,18 @@ def test_every_pair_of_digits_is_lit_both_ways_round():
     config = replace(SMALL, per_class=5, epochs=1, lit=())
     pairs = [tuple(run_light_effect(config, [k])[0]["classes"]) for k in range(90)]
     assert len(set(pairs)) == 90 and [(b, a) for a, b in pairs[::2]] == pairs[1::2]
+
+
+def test_each_seed_has_a_start_of_its_own(monkeypatch):
+    config = replace(SMALL, per_class=100, epochs=0, lit=(0.0,))
+    images = combes2018._read(config, 0, np.random.default_rng(0))
+    monkeypatch.setattr(combes2018, "_read", lambda *_: images)
+    assert len({one["lit_0"]["area_under_curve"] for one in run_light_effect(config, range(3))}) == 3
+
+
+def test_the_network_of_the_paper_has_the_convolutions_of_vgg16():
+    network = combes2018._Vgg(replace(LightEffect(), dense=()), (3, 32, 32), torch.Generator())
+    assert sum(map(torch.numel, network.parameters())) == 14_714_688 + 513
 
 
 def test_networks_trained_on_different_shares_start_as_one_and_the_shares_do_not_see_each_other():
