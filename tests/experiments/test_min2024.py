@@ -1,25 +1,22 @@
-"""Small starts on digits: the measures of directions and norms, and when they are taken."""
+"""Small starts on digits: the measures of directions and norms."""
 
 import numpy as np
 import torch
 
 from lib.experiments import min2024
-from lib.experiments.min2024 import TwoPhases, _changes, run_two_phases
 from lib.models.mlps import MlpBatch
-
-SMALL = TwoPhases(images="digits", per_class=30, batch_size=20, step=4e-2, iterations=60, points=8)
 
 
 def test_changes_are_those_of_a_short_step_of_gradient_descent():
     """As the paper defines them; a step of length h gives them up to O(h)."""
     generator = torch.Generator().manual_seed(0)
-    x, y = (torch.tensor(part) for part in min2024._data(SMALL))
+    x, y = (torch.tensor(part) for part in min2024._data(min2024.TwoPhases(images="digits", per_class=30)))
     w, v = (torch.randn(shape, generator=generator).double() for shape in ((3, 64, 5), (3, 5, 1)))
     network = MlpBatch([0.1 * w, 0.1 * v], [torch.zeros(3, 1, 5), torch.zeros(3, 1, 1)]).double()
     min2024._exponential(network(x), y).sum().backward()
     start = network.weights[0].detach()
     with torch.no_grad():
-        found = np.array(_changes(network, x, y))
+        found = np.array(min2024._changes(network, x, y))
     errors = []
     for h in (1e-4, 5e-5):
         end = start - h * network.weights[0].grad
@@ -29,11 +26,3 @@ def test_changes_are_those_of_a_short_step_of_gradient_descent():
         errors.append(np.abs(torch.stack([norms, directions], dim=-1).numpy() - found[:, 1:]))
     np.testing.assert_allclose(errors[0] / errors[1], 2, rtol=0.02)
     np.testing.assert_allclose(found[:, 0], min2024._exponential(network(x), y).detach(), rtol=1e-12)
-
-
-def test_points_are_the_steps_of_two_passes_and_then_the_ends_of_passes():
-    [metrics] = run_two_phases(SMALL, [0])
-    for name in ("both", "first"):
-        seen = np.array(metrics[name]["iterations"])
-        assert seen[:7].tolist() == [*range(7)] and not (seen[6:] % 3).any()
-        assert len(metrics[name]["norm_change"]) == len(seen) > 9
