@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lib.checks import array, number, numbers
+from lib.checks import number, numbers
 from lib.claims.ledger import Claim, find_claim
 
 MIME = "application/vnd.learning-dynamics.claim+json"
@@ -207,8 +207,10 @@ def compare(
         raise ValueError("measured is empty: nothing would be compared")
     theory = {}
     for name, target in targets.items():
-        shape = values.shape if numbers(name, target).ndim else ()
-        theory[name] = np.broadcast_to(array(name, target, shape), values.shape)
+        entries = numbers(name, target)
+        if entries.shape not in ((), values.shape):
+            raise ValueError(f"{name} has shape {entries.shape}, but measured has shape {values.shape}")
+        theory[name] = np.broadcast_to(entries, values.shape)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         excess = np.stack([_MISSED[name](values, target) for name, target in theory.items()])
         errors = np.maximum(excess, 0.0)

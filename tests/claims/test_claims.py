@@ -165,7 +165,7 @@ def test_what_would_pass_or_fail_whatever_was_measured_is_refused():
     [
         ({"measured": np.nan}, "toy-a: measured holds nan"),
         ({"measured": [], "predicted": []}, "measured is empty"),
-        ({"measured": [1.0, 1.0], "predicted": [1.0]}, r"predicted has shape \(1,\), allowed: \(2,\)"),
+        ({"measured": [1.0, 1.0], "predicted": [1.0]}, "predicted has shape .*, but measured has"),
         ({"predicted": None}, "give either predicted, or at_most"),
         ({"at_most": 3.0}, "give either predicted, or at_most"),
         ({"because": "  "}, "because is '  ', allowed: a phrase"),
