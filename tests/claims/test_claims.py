@@ -76,6 +76,7 @@ def test_an_entry_holds_within_absolute_plus_relative_tolerance_of_each_target(
 def test_the_entry_shown_is_the_worst_in_units_of_its_tolerance():
     shown = compare([1.0, 100.0, 3.0], {"predicted": [1.0, 101.0, 3.5]}, rtol=0.1)
     assert (shown.measured, shown.predicted, shown.error, shown.size) == (3.0, 3.5, 0.5, 3)
+    assert shown.quartiles == (1.0, 1.0, 3.0, 3.0, 100.0)
     kept = compare([0.1, 0.85, 0.5], {"at_most": [0.3, 0.9, 0.9], "at_least": 0.0})
     assert (kept.measured, kept.at_most, kept.at_least, kept.error) == (0.85, 0.9, 0.0, 0.0)
 
@@ -152,6 +153,8 @@ def test_what_would_pass_or_fail_whatever_was_measured_is_refused():
         inside = {"measured": [0.5, 0.5], "predicted": None, bound: 0.5}
         with pytest.raises(ValueError, match="'the opposite' is the negation of the claim"):
             check(**inside, control=Variant("the opposite", **{opposite: 0.5}))
+        elsewhere = Variant("another and the opposite", measured=[0.1, 0.9], **{opposite: 0.5})
+        assert check(**inside, control=elsewhere).control.comparison.failing == 1
         sharper = {"at_most": 0.1, "at_least": 0.9}[bound]
         assert check(**inside, control=Variant("a sharper bound", **{bound: sharper})).verdict == "verified"
         equal = Variant("exactly 0.4", predicted=0.4)
@@ -174,6 +177,7 @@ def test_what_would_pass_or_fail_whatever_was_measured_is_refused():
         ({"control": Variant("broken", measured=np.inf)}, "control 'broken': measured holds inf"),
         ({"printed": Variant("broken", measured=[])}, "printed 'broken': measured is empty"),
         ({"control": None}, "control is None, allowed: a Variant"),
+        ({"printed": "a factor"}, "printed is 'a factor', allowed: a Variant"),
         ({"data": ""}, "data is '', allowed: a phrase"),
         ({"claim_id": "toy-aa"}, "'toy-aa' is not in the ledger; nearest: toy-a"),
     ],
@@ -293,7 +297,7 @@ ERRATA = "errata:\n- {id: toy-1, place: P, printed: A, wrong: B, repair: C, clai
         ("expected: verified", "expected: corrected, wrong: W", "'corrected': .*'wrong', 'corrected'"),
         ("expected: verified", "expected: not here", "allowed for 'not here': .*'reason'"),
         ("statement: S", "statement: S, colour: red", "toy-a: .*colour"),
-        ("id: toy-a", "id: other-a", "other-a: an id starts with 'toy' and a dash"),
+        ("id: toy-a", "id: toya", "toya: an id starts with 'toy' and a dash"),
         ("claims:", SECOND, "toy-a: the id is used twice"),
         ("claims:", ERRATA, "toy-1: claims that are not listed: toy-z"),
     ],
