@@ -89,8 +89,7 @@ class Variant:
         _refuse_blank("what", self.what)
         if self.measured is None and not _targets(self):
             raise ValueError(
-                f"{self.what!r} changes nothing: measured is None, allowed: a changed measurement, or a "
-                "changed predicted, at_most or at_least"
+                f"{self.what!r} changes nothing, allowed: measured or one of {', '.join(_MISSED)}"
             )
         number(f"{self.what!r}: share", self.share, 0, 1, ends="[]")
 
@@ -111,11 +110,8 @@ class Varied:
     @property
     def part(self) -> str:
         """In which part of the entries it must fail, in words; empty if one entry is enough."""
-        if not self.share:
-            return ""
-        return (
-            " in all entries" if self.share == 1 else f" in at least {100 * self.share:.3g} % of the entries"
-        )
+        share = "all" if self.share == 1 else f"at least {100 * self.share:.3g} % of the"
+        return f" in {share} entries" if self.share else ""
 
 
 @dataclass(frozen=True)
