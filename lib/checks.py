@@ -70,11 +70,7 @@ def number(name: str, value: Any, low: float = -np.inf, high: float = np.inf, en
 
 
 def whole(name: str, value: Any, low: int = 0) -> int:
-    """Return ``value`` as an integer from ``low`` on; text and booleans are refused.
-
-    >>> whole("steps", 10.0)
-    10
-    """
+    """Return ``value`` as an integer from ``low`` on; text and booleans are refused."""
     try:
         found = None if isinstance(value, bool) else int(value)
     except (TypeError, ValueError, OverflowError):

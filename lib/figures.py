@@ -79,23 +79,15 @@ def label_curve(axes: Axes, x: float, y: float, text: str, colour: str, **option
 
     ``x`` and ``y`` are in the units of the data; ``options`` go to ``axes.annotate``.
     """
-    axes.annotate(
-        text, (x, y), xytext=(4, 0), textcoords="offset points", color=colour, va="center", **options
-    )
+    placed = {"xytext": (4, 0), "textcoords": "offset points", "va": "center", **options}
+    axes.annotate(text, (x, y), color=colour, **placed)
 
 
 def mark_time(axes: Axes, time: float, text: str) -> None:
     """Draw a light vertical rule at an event, with its name at the top; ``time`` is in units of the data."""
     axes.axvline(time, color=THEORY, linewidth=0.6, alpha=0.6, zorder=0)
-    axes.annotate(
-        text,
-        (time, 1.0),
-        xycoords=("data", "axes fraction"),
-        xytext=(3, -2),
-        textcoords="offset points",
-        va="top",
-        fontsize="small",
-    )
+    top = {"xycoords": ("data", "axes fraction"), "xytext": (3, -2), "va": "top", "fontsize": "small"}
+    label_curve(axes, time, 1.0, text, THEORY, **top)
 
 
 def live(name: str, **parameters: ArrayLike) -> HTML:
