@@ -74,7 +74,8 @@ def test_the_entry_shown_is_the_worst_in_units_of_its_tolerance():
     assert (kept.measured, kept.at_most, kept.at_least, kept.error) == (0.85, 0.9, 0.0, 0.0)
 
 
-def test_an_error_beyond_the_largest_float_is_outside_any_tolerance():
+def test_an_error_as_large_as_its_tolerance_holds_and_one_beyond_the_largest_float_never():
+    assert compare(1.5, {"predicted": 1.0}, atol=0.5).holds
     assert not compare(1e308, {"predicted": -1.5e308}, rtol=2.0).holds
 
 
