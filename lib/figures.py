@@ -7,15 +7,13 @@ from html import escape
 from typing import Any
 
 import matplotlib.pyplot as plt
+import numpy as np
 from IPython import get_ipython
 from IPython.display import HTML
 from matplotlib.axes import Axes
-from matplotlib.colors import is_color_like
 from matplotlib.figure import Figure
 from matplotlib_inline.backend_inline import set_matplotlib_formats
 from numpy.typing import ArrayLike
-
-from lib.checks import number, numbers, whole
 
 SIMULATION = "#0072B2"
 CONTRAST = "#D55E00"
@@ -57,15 +55,7 @@ DASHED = {"color": THEORY, "linestyle": (0, (4, 2)), "linewidth": 1.6, "zorder":
 
 
 def use_style() -> None:
-    """Set the book's figure style; in a notebook, also figures in SVG with reproducible bytes.
-
-    Example:
-
-    >>> with plt.rc_context():
-    ...     use_style()
-    ...     plt.rcParams["axes.spines.top"]
-    False
-    """
+    """Set the book's figure style; in a notebook, also figures in SVG with reproducible bytes."""
     plt.rcParams.update(_STYLE)
     if get_ipython() is not None:
         set_matplotlib_formats("svg", metadata={"Date": None})
@@ -74,82 +64,39 @@ def use_style() -> None:
 def panels(columns: int = 1, rows: int = 1, height: float = 3.0, **options: Any) -> tuple[Figure, Any]:
     """Return a figure as wide as the text, and its axes: one, or an array of them as ``plt.subplots`` gives.
 
-    ``height`` is inches per row; ``options`` go to ``plt.subplots``.  Raises ``ValueError`` for numbers of
-    panels below 1 and for a height that is not positive.
-
-    Example:
+    ``height`` is inches per row; ``options`` go to ``plt.subplots``.
 
     >>> figure, axes = panels(3, rows=2, height=2)
     >>> axes.shape, figure.get_size_inches().tolist()
     ((2, 3), [7.2, 4.0])
     >>> plt.close(figure)
     """
-    columns, rows, height = whole("columns", columns, 1), whole("rows", rows, 1), number("height", height, 0)
     return plt.subplots(rows, columns, figsize=(WIDTH, rows * height), **options)
 
 
 def label_curve(axes: Axes, x: float, y: float, text: str, colour: str, **options: Any) -> None:
     """Write a curve's name beside the point (x, y), in its colour, instead of a legend.
 
-    ``x`` and ``y`` are in the units of the data; ``options`` go to ``axes.annotate``.  Raises ``ValueError``
-    for a point that is not finite and for what Matplotlib does not know as a colour.
-
-    Example:
-
-    >>> figure, axes = panels()
-    >>> label_curve(axes, 1.0, 0.5, "loss", SIMULATION)
-    >>> axes.texts[0].get_text()
-    'loss'
-    >>> plt.close(figure)
+    ``x`` and ``y`` are in the units of the data; ``options`` go to ``axes.annotate``.
     """
-    x, y = number("x", x), number("y", y)
-    if not is_color_like(colour):
-        raise ValueError(f"colour is {colour!r}, allowed: a colour of Matplotlib")
-    axes.annotate(
-        text, (x, y), xytext=(4, 0), textcoords="offset points", color=colour, va="center", **options
-    )
+    placed = {"xytext": (4, 0), "textcoords": "offset points", "va": "center", **options}
+    axes.annotate(text, (x, y), color=colour, **placed)
 
 
 def mark_time(axes: Axes, time: float, text: str) -> None:
-    """Draw a light vertical rule at an event, with its name at the top.
-
-    ``time`` is in the units of the horizontal axis; a time that is not finite raises ``ValueError``.
-
-    Example:
-
-    >>> figure, axes = panels()
-    >>> mark_time(axes, 2.5, "death")
-    >>> axes.lines[0].get_xdata()
-    [2.5, 2.5]
-    >>> plt.close(figure)
-    """
-    time = number("time", time)
+    """Draw a light vertical rule at an event, with its name at the top; ``time`` is in units of the data."""
     axes.axvline(time, color=THEORY, linewidth=0.6, alpha=0.6, zorder=0)
-    axes.annotate(
-        text,
-        (time, 1.0),
-        xycoords=("data", "axes fraction"),
-        xytext=(3, -2),
-        textcoords="offset points",
-        va="top",
-        fontsize="small",
-    )
+    top = {"xycoords": ("data", "axes fraction"), "xytext": (3, -2), "va": "top", "fontsize": "small"}
+    label_curve(axes, time, 1.0, text, THEORY, **top)
 
 
 def live(name: str, **parameters: ArrayLike) -> HTML:
     """Return the frame of a live figure of the site, drawn by ``book/_static/live/<name>.js``.
 
-    ``parameters`` are finite numbers and arrays of them that the script reads.  Raises ``ValueError`` for
-    other parameters, and for a name that is not made of letters, digits and underscores.
-
-    Example:
-
-    >>> "neuron_orbits.js" in live("neuron_orbits", rates=[1, 2]).data
-    True
+    ``parameters`` are finite numbers and arrays of them that the script reads.
     """
-    if not (isinstance(name, str) and name.isidentifier()):
-        raise ValueError(f"name is {name!r}, allowed: letters, digits and underscores")
-    values = {key: numbers(key, value).tolist() for key, value in parameters.items()}
-    frame = f'<div class="live-figure" data-live="{name}" data-parameters="{escape(json.dumps(values))}">'
+    values = {key: np.asarray(value, dtype=float).tolist() for key, value in parameters.items()}
+    data = escape(json.dumps(values, allow_nan=False))
+    frame = f'<div class="live-figure" data-live="{name}" data-parameters="{data}">'
     script = f'<script type="module" src="../../_static/live/{name}.js"></script>'
     return HTML(f"{frame}This figure is live on the book's website.</div>{script}")

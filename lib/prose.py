@@ -1,10 +1,7 @@
-"""Numbers that a chapter computes and its prose and tables quote."""
+"""Numbers that a chapter computes and its prose quotes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import numpy as np
 from IPython.display import display
 
 from lib.checks import number
@@ -26,28 +23,3 @@ def say(**values: float | int | str) -> None:
             metadata={"scrapbook": {"name": name, "mime_prefix": _PREFIX}},
             raw=True,
         )
-
-
-def show_number(value: float) -> str:
-    """Return a number as HTML: four significant digits, all of those before the decimal point."""
-    size = abs(value)
-    if size >= 1e15 or 0 < size < 1e-3:
-        digits, exponent = f"{value:.1e}".split("e")
-        return f"{float(digits):g}·10<sup>{int(exponent)}</sup>".replace("-", "−")
-    return (f"{value:,.0f}" if size >= 1e4 else f"{value:.4g}").replace("-", "−")
-
-
-def show_spread(values: Sequence[float | None], unit: str = "") -> str:
-    """Return median and range over the seeds as HTML; ``None`` is a seed in which it did not happen.
-
-    >>> show_spread((3.0, 1.0, 2.0, None), " %")
-    '2 % (1 to 3), not in 1 of 4'
-    """
-    happened = [value for value in values if value is not None]
-    if not happened:
-        return f"never in {len(values)}"
-    low, high = show_number(min(happened)), show_number(max(happened))
-    spread = "" if low == high else f" ({low} to {high})"
-    missed = len(values) - len(happened)
-    absent = f", not in {missed} of {len(values)}" if missed else ""
-    return show_number(float(np.median(happened))) + unit + spread + absent

@@ -11,9 +11,7 @@ import pytest
 
 SECONDS = 30.0  # half more than the 20 s that a chapter should take
 # Pages that are still longer, with bounds of their own.
-LONGER = {
-    "comparison": 100.0,
-}
+LONGER = {"comparison": 100.0}
 
 
 def processor_seconds(pid: int) -> float:
@@ -25,15 +23,11 @@ def processor_seconds(pid: int) -> float:
     return ended + sum(times.user + times.system for times in [own, *running])
 
 
-class TooLong(AssertionError):
-    """A chapter takes more time than it may."""
-
-
 def check_seconds(page: str, seconds: float) -> None:
-    """Raise :class:`TooLong` if a page, named by its path in the book, took more than it may."""
+    """Fail if a page, named by its path in the book, took more than it may."""
     allowed = LONGER.get(page, SECONDS)
     if seconds > allowed:
-        raise TooLong(f"{page} took {seconds:.1f} s of processor time, allowed: {allowed:g} s")
+        pytest.fail(f"{page} took {seconds:.1f} s of processor time, allowed: {allowed:g} s", pytrace=False)
 
 
 class TimeBudget(pytest.Item):
@@ -47,6 +41,3 @@ class TimeBudget(pytest.Item):
         seconds = processor_seconds(self.parent.kernel.km.provisioner.pid)
         self.user_properties.append(("seconds", round(seconds, 1)))
         check_seconds(self.page, seconds)
-
-    def repr_failure(self, excinfo: pytest.ExceptionInfo, style: str | None = None) -> object:
-        return str(excinfo.value) if excinfo.errisinstance(TooLong) else super().repr_failure(excinfo, style)

@@ -56,7 +56,6 @@ def test_what_is_allowed_is_returned_as_floats(found, expected):
         (lambda: checks.whole("x", 0, 1), "x is 0, allowed: whole numbers from 1 on"),
         (lambda: checks.whole("x", True), "x is True"),
         (lambda: checks.whole("x", np.inf), "x is inf"),
-        (lambda: checks.whole("x", 2**63), f"x is {2**63}"),
         (lambda: checks.wholes("x", [1, 9], 0, 8), "x holds 9.0, allowed: whole numbers from 0 to 8"),
         (lambda: checks.signs("x", [1, 0], ("n",)), "x holds 0.0, allowed: +1 and -1"),
         (lambda: checks.choice("x", "c", ("a", "b")), "x is 'c', allowed: 'a', 'b'"),

@@ -1,7 +1,6 @@
 """No public name of lib is without a user: a chapter, page, experiment, benchmark or other code of lib."""
 
 import ast
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -42,22 +41,15 @@ def imported(tree: ast.AST) -> dict[str, str]:
 def named(tree: ast.AST, names: dict[str, str]) -> Iterator[str]:
     """The dotted names of lib that code names, itself or as attributes of modules."""
     for node in ast.walk(tree):
-        chain: list[str] = []
-        while isinstance(node, ast.Attribute):
-            chain.insert(0, node.attr)
-            node = node.value
-        if isinstance(node, ast.Name) and node.id in names:
-            full = names[node.id]
-            yield full
-            for part in chain:
-                full = f"{full}.{part}"
-                yield full
+        if isinstance(node, ast.Name | ast.Attribute):
+            first, *rest = ast.unparse(node).split(".")
+            if first in names:
+                yield ".".join([names[first], *rest])
 
 
 def code_of(page: Path) -> ast.Module:
     cells = jupytext.read(page, fmt="md:myst").cells
-    source = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
-    return ast.parse(re.sub(r"^[%!].*$", "", source, flags=re.MULTILINE))
+    return ast.parse("\n".join(cell.source for cell in cells if cell.cell_type == "code"))
 
 
 def users() -> Iterator[str]:

@@ -18,7 +18,6 @@ from paper_values import PaperValue
 
 from lib.experiments.records import RECORDS, NoRecord, command, recorded
 from lib.experiments.registry import find
-from lib.prose import show_number, show_spread
 
 HEADS = ("Quantity", "Paper", "Ours, quick", "Ours, recorded", "Verdict")
 NOT_YET = '<span class="not-yet">not yet</span>'
@@ -115,6 +114,26 @@ class Row:
         return self.recorded[0] if self.recorded else self.quick
 
 
+def show_number(value: float) -> str:
+    """Return a number as HTML: four significant digits, all of those before the decimal point."""
+    size = abs(value)
+    if size >= 1e15 or 0 < size < 1e-3:
+        digits, exponent = f"{value:.1e}".split("e")
+        return f"{float(digits):g}·10<sup>{int(exponent)}</sup>".replace("-", "−")
+    return (f"{value:,.0f}" if size >= 1e4 else f"{value:.4g}").replace("-", "−")
+
+
+def show_spread(measurement: Measurement, unit: str = "") -> str:
+    """Return median and range over the seeds as HTML, and in how many of them it did not happen."""
+    happened, seeds = len(measurement.happened), len(measurement.values)
+    if not happened:
+        return f"never in {seeds}"
+    low, median, high = map(show_number, (measurement.low, measurement.median, measurement.high))
+    spread = "" if low == high else f" ({low} to {high})"
+    absent = "" if happened == seeds else f", not in {seeds - happened} of {seeds}"
+    return median + unit + spread + absent
+
+
 def comparison_table(rows: Sequence[Row]) -> str:
     """Return a table in HTML, the rows of one place under a heading; the site fills in the verdicts."""
     heads = "".join(f"<th>{head}</th>" for head in HEADS)
@@ -166,4 +185,4 @@ def _ours(measurement: Measurement, unit: str) -> str:
     if measurement.anchor:
         label = f'<a href="#{escape(measurement.anchor)}">{label}</a>'
     about = "; ".join(filter(None, [label, escape(measurement.remark)]))
-    return f"<div>{show_spread(measurement.values, unit)}{_small(about)}</div>"
+    return f"<div>{show_spread(measurement, unit)}{_small(about)}</div>"

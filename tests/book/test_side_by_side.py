@@ -11,7 +11,7 @@ import side_by_side
 from hypothesis import given
 from hypothesis import strategies as st
 from paper_values import read_papers
-from side_by_side import Measurement, Reading
+from side_by_side import Measurement, Reading, show_number, show_spread
 
 from lib.experiments.records import NoRecord
 from tests.book import test_book
@@ -25,15 +25,31 @@ class Counting:
     scale: float
 
 
+@given(st.floats(-1e300, 1e300))
+def test_a_number_is_shown_to_the_digits_that_it_has_room_for(value):
+    shown = show_number(value).replace("−", "-").replace(",", "")
+    digits, _, exponent = shown.partition("·10<sup>")
+    read = float(digits + ("e" + exponent.removesuffix("</sup>") if exponent else ""))
+    # Half a unit of the fourth digit, or of the second beside a power of ten.
+    assert abs(read - value) <= (0.05 if exponent else 5e-4) * abs(value) * (1 + 1e-9)
+
+
 @given(st.lists(st.none() | st.floats(-1e12, 1e12), min_size=1))
 def test_median_and_range_are_over_the_seeds_where_it_happened(values):
     measurement = Measurement(tuple(values))
+    shown = show_spread(measurement, " %")
     happened = [value for value in values if value is not None]
-    if happened:
-        assert measurement.median == np.median(happened)
-        assert (measurement.low, measurement.high) == (min(happened), max(happened))
-    else:
+    if not happened:
         assert (measurement.median, measurement.low, measurement.high) == (None, None, None)
+        assert shown == f"never in {len(values)}"
+        return
+    found = (measurement.low, measurement.median, measurement.high)
+    assert found == (min(happened), np.median(happened), max(happened))
+    low, median, high = map(show_number, found)
+    missed = len(values) - len(happened)
+    assert shown.startswith(f"{median} %")
+    assert (f"({low} to {high})" in shown) == (low != high)
+    assert (f"not in {missed} of {len(values)}" in shown) == bool(missed)
 
 
 def test_a_reading_is_of_the_run_here_and_of_every_record_there_is(monkeypatch):
