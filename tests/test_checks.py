@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lib import checks
-from lib.data.synthetic import antipodal_gaussians, cone_data
+from lib.data.synthetic import cone_data, separable_data
 from lib.experiments.registry import find
 from lib.flow import gradient_flow
 from lib.flow.alignment import alignment_phase
@@ -118,9 +118,7 @@ def descend(network=NETWORK, inputs=X, labels=Y, loss=LOGISTIC, **options):
         (lambda: Start.gaussian(0, 2, 0.0, rng=RNG), "m is 0"),
         (lambda: Start.gaussian(3, 2, 0.0, rng=7), "rng is 7"),
         (lambda: TwoLayer(X, [1.0]), "w has shape"),
-        (lambda: TwoLayer(X, Y, slope=1.5), r"slope holds 1\.5"),
-        (lambda: NETWORK(np.eye(3)), r"inputs has shape \(3, 3\)"),
-        (lambda: NETWORK.gradients(X, np.ones(3)), "output_slopes has shape"),
+        (lambda: TwoLayer(X, Y, slope=1.5), r"slope is 1\.5"),
         (lambda: Start([[1.0]], [800.0], [1]).network(), "w holds inf"),
         (lambda: programs.least_norm(np.zeros((0, 2)), []), "rows has shape"),
         (lambda: programs.least_norm(np.eye(2), np.ones(3)), "bounds has shape"),
@@ -141,7 +139,10 @@ def descend(network=NETWORK, inputs=X, labels=Y, loss=LOGISTIC, **options):
         (lambda: programs.minimum_norm_interpolation([[np.inf, 0.0]], [1.0]), "inputs holds inf"),
         (lambda: programs.minimum_norm_interpolation(X, Y, slope=1.0), r"slope holds 1\.0"),
         (lambda: cone_data(1, 1, 3, 1.0, rng=RNG), r"mu holds 1\.0"),
-        (lambda: antipodal_gaussians(5, (1.0,), 1.0, rng=RNG), "n is 5, allowed: even"),
+        (
+            lambda: separable_data("wider", 3, rng=RNG),
+            "family is 'wider', allowed: 'circular', 'wide', 'orthant'",
+        ),
         (lambda: find("no-such-experiment"), "no-such-experiment"),
     ],
 )

@@ -76,7 +76,7 @@ def gradient_function(network: torch.nn.Module) -> Callable[[torch.Tensor, Value
     tensor([1., 1.], dtype=torch.float64)
     """
     parameters: list[torch.Tensor] = [value for value in network.parameters() if value.requires_grad]
-    if isinstance(network, MlpBatch) and len(parameters) == 2 * len(network.weights):
+    if isinstance(network, MlpBatch) and len(parameters) == 2 * len(network.weights) > 2:
         return partial(_by_hand, list(network.weights), list(network.biases))
     return lambda inputs, value: _differentiate(value, network(inputs), parameters)
 
@@ -84,7 +84,7 @@ def gradient_function(network: torch.nn.Module) -> Callable[[torch.Tensor, Value
 def _by_hand(
     weights: list[torch.Tensor], biases: list[torch.Tensor], inputs: torch.Tensor, value: Values
 ) -> Gradients:
-    """Differentiate by hand: with half the memory traffic of autograd, which decides the time."""
+    """Differentiate networks with hidden layers: half the memory traffic of autograd decides the time."""
     layers = [inputs.expand(len(weights[0]), -1, -1)]
     with torch.no_grad():
         for weight, bias in zip(weights[:-1], biases[:-1], strict=True):
@@ -93,8 +93,6 @@ def _by_hand(
     values, (slopes,) = _differentiate(value, logits.requires_grad_(), [logits])
     back = slopes.unsqueeze(-1)
     with torch.no_grad():
-        if len(layers) == 1:
-            return values, [torch.bmm(layers[0].mT, back), back.sum(dim=1, keepdim=True)]
         # A unit of the last hidden layer adds active * (hidden W + b) * out to the logit: sums over the
         # examples where it is active give the gradients in W, b and out at once.
         active, hidden, out = layers.pop().sign_(), layers[-1], weights[-1].mT
@@ -132,10 +130,6 @@ def draw_mlps(
     ``"uniform"``, the default of ``torch.nn.Linear``, weights and biases are uniform in ``+-1/sqrt(inputs)``;
     with ``"xavier"`` the weights are uniform in ``+-sqrt(6/(inputs + outputs))`` and the biases zero.  Raises
     ``ValueError`` for another output size, no generators or another initialisation.
-
-    >>> network = draw_mlps((2, 100, 1), seed_generators(0, 10))
-    >>> network(torch.zeros(5, 2, dtype=torch.float64)).shape
-    torch.Size([10, 5])
     """
     sizes = [whole("widths", width, 1) for width in widths]
     if len(sizes) < 2 or sizes[-1] != 1:
