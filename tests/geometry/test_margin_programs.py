@@ -150,13 +150,6 @@ def test_every_margin_comes_with_its_proof(points):
         assert (points @ found.normal).min() == pytest.approx(found.margin, abs=1e-12 * size)
 
 
-def test_separation_is_the_hard_margin_problem():
-    inputs, labels = classes()
-    found, program = separation(inputs, labels), linear_svm(inputs, labels)
-    assert found.separable and found.margin == pytest.approx(1 / program.norm, rel=1e-12)
-    assert not separation(*NOT_SEPARABLE).separable
-
-
 def test_a_solver_that_does_not_settle_says_so(monkeypatch):
     def unsettled(*_, **__):
         raise RuntimeError("Maximum number of iterations reached.")
