@@ -108,10 +108,7 @@ def descend(network=NETWORK, inputs=X, labels=Y, loss=LOGISTIC, **options):
         (lambda: descend(step=0.0), r"step holds 0\.0"),
         (lambda: descend(reduction="median"), "reduction is 'median'"),
         (lambda: descend(samples=[0, 7]), r"samples holds 7\.0, allowed: whole numbers from 0 to 1"),
-        (
-            lambda: draw_mlps((2, 3, 2), seed_generators(0, 1)),
-            r"widths is \(2, 3, 2\)",
-        ),
+        (lambda: draw_mlps((2, 1), seed_generators(0, 1), initialisation="he"), "initialisation is 'he'"),
         (lambda: Start(2 * X, [0.0, 0.0], [1, -1]), "directions holds a vector of length 2"),
         (lambda: Start(X, [0.0], [1, -1]), "log_norms has shape"),
         (lambda: Start(X, [0.0, 0.0], [1, 2]), r"signs holds 2\.0"),

@@ -99,7 +99,7 @@ def train(
 
     def step(network: torch.nn.Module, k: int) -> torch.nn.Module:
         some, signs = next(batches)
-        _, slopes = differentiate(some, lambda logits: objective(logits, signs))
+        slopes = differentiate(some, lambda logits: objective(logits, signs))
         for parameter, slope in zip(parameters, slopes, strict=True):
             parameter.grad = slope
         moving.step()

@@ -12,14 +12,12 @@ LABELS = torch.where(INPUTS[..., 0] * INPUTS[..., 1] > 0, 1.0, -1.0).double()
 
 
 @pytest.mark.parametrize("shared", [False, True])
-@pytest.mark.parametrize("widths", [(2, 1), (2, 9, 1), (2, 9, 7, 5, 1)])
+@pytest.mark.parametrize("widths", [(2, 9, 1), (2, 9, 7, 5, 1)])
 def test_gradients_by_hand_equal_those_of_autograd(widths, shared):
     network = draw_mlps(widths, seed_generators(0, 3))
     inputs, labels = (INPUTS[0], LABELS[0]) if shared else (INPUTS, LABELS)
-    values, by_hand = gradient_function(network)(inputs, lambda logits: cross_entropy(logits, labels))
-    expected = cross_entropy(network(inputs), labels)
-    slopes = torch.autograd.grad(expected.sum(), list(network.parameters()))
-    np.testing.assert_allclose(values, expected.detach(), rtol=1e-14)
+    by_hand = gradient_function(network)(inputs, lambda logits: cross_entropy(logits, labels))
+    slopes = torch.autograd.grad(cross_entropy(network(inputs), labels).sum(), list(network.parameters()))
     for ours, theirs in zip(by_hand, slopes, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-16)
 
@@ -27,7 +25,7 @@ def test_gradients_by_hand_equal_those_of_autograd(widths, shared):
 def test_a_frozen_layer_has_no_gradient():
     network = draw_mlps((2, 9, 1), seed_generators(0, 3))
     network.weights[1].requires_grad_(False)
-    _, slopes = gradient_function(network)(INPUTS, lambda logits: cross_entropy(logits, LABELS))
+    slopes = gradient_function(network)(INPUTS, lambda logits: cross_entropy(logits, LABELS))
     assert [slope.shape for slope in slopes] == [
         value.shape for value in network.parameters() if value.requires_grad
     ]
