@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lib import checks
-from lib.data.synthetic import cone_data, separable_data
+from lib.data.synthetic import cone_data, orthonormal_inputs, separable_data
 from lib.experiments.registry import find
 from lib.flow import gradient_flow
 from lib.flow.alignment import alignment_phase
@@ -108,6 +108,8 @@ def descend(network=NETWORK, inputs=X, labels=Y, loss=LOGISTIC, **options):
         (lambda: descend(step=0.0), r"step holds 0\.0"),
         (lambda: descend(reduction="median"), "reduction is 'median'"),
         (lambda: descend(samples=[0, 7]), r"samples holds 7\.0, allowed: whole numbers from 0 to 1"),
+        (lambda: descend(samples=[0, 1, 1]), r"samples has shape \(3,\), allowed: \(2,\)"),
+        (lambda: descend(record_at=[3]), r"record_at holds 3\.0, allowed: whole numbers from 0 to 2"),
         (lambda: draw_mlps((2, 1), seed_generators(0, 1), initialisation="he"), "initialisation is 'he'"),
         (lambda: Start(2 * X, [0.0, 0.0], [1, -1]), "directions holds a vector of length 2"),
         (lambda: Start(X, [0.0], [1, -1]), "log_norms has shape"),
@@ -136,10 +138,8 @@ def descend(network=NETWORK, inputs=X, labels=Y, loss=LOGISTIC, **options):
         (lambda: programs.minimum_norm_interpolation([[np.inf, 0.0]], [1.0]), "inputs holds inf"),
         (lambda: programs.minimum_norm_interpolation(X, Y, slope=1.0), r"slope holds 1\.0"),
         (lambda: cone_data(1, 1, 3, 1.0, rng=RNG), r"mu holds 1\.0"),
-        (
-            lambda: separable_data("wider", 3, rng=RNG),
-            "family is 'wider', allowed: 'circular', 'wide', 'orthant'",
-        ),
+        (lambda: separable_data("wider", 3, rng=RNG), "allowed: 'circular', 'wide', 'orthant'"),
+        (lambda: orthonormal_inputs(3, 2, rng=RNG), "n is 3, d 2; allowed: n up to d"),
         (lambda: find("no-such-experiment"), "no-such-experiment"),
     ],
 )

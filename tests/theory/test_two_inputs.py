@@ -67,3 +67,6 @@ def test_the_networks_have_the_starts_in_three_families():
         gram = case.features @ case.features.T
         np.testing.assert_allclose(gram, case.norm**2 * np.diag([1, case.k]), atol=1e-12 * gram.max())
         assert 0 < case.rate < 1 and (case.norm == case.k == 1) == (j < 5)
+    # From the same draws, the third family has four times the output weight of the second.
+    again = [case.start for case in cases(lambda *_: 1.0, (np.random.default_rng(0) for _ in range(15)))]
+    np.testing.assert_allclose(again[10], np.array(again[5]) * [1, 1, 4], rtol=1e-14)
