@@ -3,7 +3,7 @@
 import mpmath
 import numpy as np
 import pytest
-from scipy.special import entr, expit, lambertw
+from scipy.special import entr, expit
 
 from lib.theory.dual import (
     FeatureProblem,
@@ -75,13 +75,3 @@ def test_lone_dual_against_many_digits():
         with mpmath.workdps(40):
             exact = mpmath.lambertw(mpmath.mpf(a)).real / mpmath.mpf(a)
         assert lone_dual(a) == pytest.approx(float(exact), rel=1e-14)
-
-
-def test_equal_strengths_and_permutations_solve_equation_19():
-    a = 2.5**2 / 0.02 + 1
-    equal = FeatureProblem(orthogonal(5, 5), np.full(5, 2.5), 0.02)
-    np.testing.assert_allclose(truncated_fixed_point(equal), lambertw(a).real / a, rtol=1e-11)
-    strengths, votes = np.array([3, 2, 1, 4, 0.5]), [2, 0, 4, 1, 3]
-    permuted = FeatureProblem(np.eye(5)[votes], strengths, 0.02)
-    expected = lone_dual(strengths[votes] ** 2 / 0.02 + 1)
-    np.testing.assert_allclose(truncated_fixed_point(permuted), expected, rtol=1e-11)
