@@ -58,7 +58,7 @@ def _content(name: str, fetch: bool) -> bytes:
     given = os.environ.get("LEARNING_DYNAMICS_MNIST")
     path = Path(given or Path(pooch.os_cache("learning-dynamics-executed"), "mnist"), name)
     if fetch and not path.is_file():
-        pooch.retrieve(MIRROR + name, MNIST[name], name, path.parent)
+        pooch.retrieve(MIRROR + name, known_hash=MNIST[name], fname=name, path=path.parent)
     if not path.is_file():
         raise FileNotFoundError(
             f"{name} is not in {str(path.parent)!r}; set LEARNING_DYNAMICS_MNIST to a folder that holds it,"
