@@ -107,6 +107,7 @@ def test_parameters_without_gradient_stay_as_they_are():
     start.weights[1].requires_grad_(False)
     run = train(start, INPUTS, LABELS, steps=4, objective=cross_entropy, optimiser=OPTIMISERS[1])
     assert torch.equal(run.network.weights[1], start.weights[1])
+    assert all(value.grad is None for value in run.network.parameters())
     moving = OPTIMISERS[1]([value for value in start.parameters() if value.requires_grad])
     for _ in range(4):
         moving.zero_grad()
