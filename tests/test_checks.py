@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lib import checks
-from lib.data.synthetic import antipodal_gaussians, cone_data
+from lib.data.synthetic import cone_data, orthonormal_inputs, separable_data
 from lib.experiments.registry import find
 from lib.flow import gradient_flow
 from lib.flow.alignment import alignment_phase
@@ -107,38 +107,38 @@ def descend(network=NETWORK, inputs=X, labels=Y, loss=LOGISTIC, **options):
         (lambda: descend(step=0.0), r"step holds 0\.0"),
         (lambda: descend(reduction="median"), "reduction is 'median'"),
         (lambda: descend(samples=[0, 7]), r"samples holds 7\.0, allowed: whole numbers from 0 to 1"),
-        (
-            lambda: draw_mlps((2, 3, 2), seed_generators(0, 1)),
-            r"widths is \(2, 3, 2\)",
-        ),
+        (lambda: descend(samples=[0, 1, 1]), r"samples has shape \(3,\), allowed: \(2,\)"),
+        (lambda: descend(record_at=[3]), r"record_at holds 3\.0, allowed: whole numbers from 0 to 2"),
+        (lambda: draw_mlps((2, 1), seed_generators(0, 1), initialisation="he"), "initialisation is 'he'"),
         (lambda: Start(2 * X, [0.0, 0.0], [1, -1]), "directions holds a vector of length 2"),
         (lambda: Start(X, [0.0], [1, -1]), "log_norms has shape"),
         (lambda: Start(X, [0.0, 0.0], [1, 2]), r"signs holds 2\.0"),
         (lambda: Start.gaussian(0, 2, 0.0, rng=RNG), "m is 0"),
         (lambda: Start.gaussian(3, 2, 0.0, rng=7), "rng is 7"),
         (lambda: TwoLayer(X, [1.0]), "w has shape"),
-        (lambda: TwoLayer(X, Y, slope=1.5), r"slope holds 1\.5"),
-        (lambda: NETWORK(np.eye(3)), r"inputs has shape \(3, 3\)"),
-        (lambda: NETWORK.gradients(X, np.ones(3)), "output_slopes has shape"),
+        (lambda: TwoLayer(X, Y, slope=1.5), r"slope is 1\.5"),
         (lambda: Start([[1.0]], [800.0], [1]).network(), "w holds inf"),
         (lambda: programs.least_norm(np.zeros((0, 2)), []), "rows has shape"),
         (lambda: programs.least_norm(np.eye(2), np.ones(3)), "bounds has shape"),
         (lambda: programs.least_norm(np.diag([1.0, 0.0]), np.ones(2)), "rows holds a zero row, at index 1"),
         (lambda: programs.least_norm([[np.nan]], [1.0]), "rows holds nan"),
-        (lambda: programs.separation([[0.0, 0.0]], [1]), "inputs holds a zero row, at index 0"),
+        (lambda: programs.separation([[0.0, 0.0]], [1]), "rows holds a zero row, at index 0"),
         (lambda: programs.separation(X, [1, 3]), r"labels holds 3\.0"),
-        (lambda: programs.linear_svm(X, np.ones(2)), "both present"),
         (lambda: programs.agreement_program(X, Y, 1.5), r"slope holds 1\.5"),
-        (lambda: programs.cell_program(NETWORK, np.eye(3), [1, 1, -1]), "network has weights of shape"),
-        (lambda: programs.minimum_norm_interpolation([[1, 0], [2, 0]], [1, 1]), "0 and 1 lie on one ray"),
-        (lambda: programs.minimum_norm_interpolation([[0, 0], [1, 0]], [1, 1]), "zero vector at row 0"),
+        (
+            lambda: programs.cell_program(NETWORK, np.eye(3), [1, 1, -1]),
+            r"network\.w has shape \(2, 2\), allowed: \(m, 3\)",
+        ),
+        (lambda: programs.minimum_norm_interpolation([[1, 0], [2, 0]], [1, 1]), "in proportion on a ray"),
+        (lambda: programs.minimum_norm_interpolation([[0, 0], [1, 0]], [1, 1]), "zero at a zero input"),
         (lambda: programs.minimum_norm_interpolation([[1.0, 0.0]], [0.0]), "all zero"),
         (lambda: programs.minimum_norm_interpolation(np.ones((9, 2)), np.ones(9)), "up to 8"),
         (lambda: programs.minimum_norm_interpolation([[1.0, 0.0]], [1.0, 2.0]), "labels has shape"),
         (lambda: programs.minimum_norm_interpolation([[np.inf, 0.0]], [1.0]), "inputs holds inf"),
         (lambda: programs.minimum_norm_interpolation(X, Y, slope=1.0), r"slope holds 1\.0"),
         (lambda: cone_data(1, 1, 3, 1.0, rng=RNG), r"mu holds 1\.0"),
-        (lambda: antipodal_gaussians(5, (1.0,), 1.0, rng=RNG), "n is 5, allowed: even"),
+        (lambda: separable_data("wider", 3, rng=RNG), "allowed: 'circular', 'wide', 'orthant'"),
+        (lambda: orthonormal_inputs(3, 2, rng=RNG), "n is 3, d 2; allowed: n up to d"),
         (lambda: find("no-such-experiment"), "no-such-experiment"),
     ],
 )

@@ -22,11 +22,8 @@ MNIST = {
 }
 """SHA-256 of MNIST's four files, as in torchvision's prototype datasets and many other libraries."""
 
-MIRRORS = (
-    "https://ossci-datasets.s3.amazonaws.com/mnist/",
-    "https://storage.googleapis.com/cvdf-datasets/mnist/",
-)
-"""Where MNIST is fetched from, in this order."""
+MIRROR = "https://ossci-datasets.s3.amazonaws.com/mnist/"
+"""Where MNIST is fetched from."""
 
 
 def mnist(split: str, *, fetch: bool = False) -> tuple[np.ndarray, np.ndarray]:
@@ -35,8 +32,8 @@ def mnist(split: str, *, fetch: bool = False) -> tuple[np.ndarray, np.ndarray]:
     ``split`` is "train" or "test", or "stand-in" for scikit-learn's digits enlarged to that shape, with which
     code for MNIST is tried without its files.  The files are looked for in the folder that the environment
     variable ``LEARNING_DYNAMICS_MNIST`` names, else in the cache; only with ``fetch`` are missing ones
-    downloaded there.  Raises ``FileNotFoundError`` for a missing file, ``ValueError`` for one with another
-    SHA-256 and ``ConnectionError`` if no mirror has it, all with its name.
+    downloaded there.  Raises ``FileNotFoundError`` for a missing file and ``ValueError`` for one with another
+    SHA-256, both with its name.
     """
     if choice("split", split, ("train", "test", "stand-in")) == "stand-in":
         return _enlarged_digits()
@@ -60,32 +57,16 @@ def _content(name: str, fetch: bool) -> bytes:
 
     given = os.environ.get("LEARNING_DYNAMICS_MNIST")
     path = Path(given or Path(pooch.os_cache("learning-dynamics-executed"), "mnist"), name)
-    if path.is_file():
-        if (got := pooch.file_hash(str(path))) != MNIST[name]:
-            raise ValueError(f"{str(path)!r} is not MNIST's: its SHA-256 is {got}, allowed: {MNIST[name]}")
-    elif fetch:
-        _fetch(path)
-    else:
+    if fetch and not path.is_file():
+        pooch.retrieve(MIRROR + name, known_hash=MNIST[name], fname=name, path=path.parent)
+    if not path.is_file():
         raise FileNotFoundError(
             f"{name} is not in {str(path.parent)!r}; set LEARNING_DYNAMICS_MNIST to a folder that holds it,"
             " or fetch it once by lib.data.digits.mnist(split, fetch=True)"
         )
+    if (got := pooch.file_hash(str(path))) != MNIST[name]:
+        raise ValueError(f"{str(path)!r} is not MNIST's: its SHA-256 is {got}, allowed: {MNIST[name]}")
     return gzip.decompress(path.read_bytes())
-
-
-def _fetch(path: Path) -> None:
-    import pooch
-
-    failures = []
-    for mirror in MIRRORS:
-        files = pooch.create(path.parent, mirror, registry=MNIST, retry_if_failed=1)
-        try:
-            files.fetch(path.name)
-            return
-        # ValueError is a wrong hash; what fails on the way is an OSError, requests' own errors among them.
-        except (OSError, ValueError) as error:
-            failures.append(f"{mirror}: {error}")
-    raise ConnectionError(f"no mirror has a good {path.name}: " + "; ".join(failures))
 
 
 def digits_pair(
@@ -103,10 +84,6 @@ def digits_pair(
     digit, all by default.  ``centred`` subtracts the mean image of the pair, so that the two class sums are
     opposite if the classes are of one size.  Raises ``ValueError`` for anything but two different digits,
     and for more images than there are.
-
-    >>> inputs, labels = digits_pair(1, 0)
-    >>> inputs.shape, int((labels > 0).sum())
-    ((360, 64), 182)
     """
     if len({whole("positive", positive), whole("negative", negative)} & set(range(10))) < 2:
         raise ValueError(f"positive is {positive}, negative {negative}; allowed: two different digits 0 to 9")

@@ -40,22 +40,20 @@ def distance_to_data(curves: Sequence[ArrayLike], data: ArrayLike) -> float:
 
 def _distance(line: np.ndarray, points: np.ndarray) -> float:
     starts, along = line[:-1], np.diff(line, axis=0)
-    if not len(along):
-        starts, along = line, np.zeros((1, 2))
     offset, squares = points[:, None] - starts, (along**2).sum(axis=1)
     share = np.clip((offset * along).sum(axis=2) / np.where(squares > 0, squares, 1), 0, 1)
     return float(np.linalg.norm(offset - share[..., None] * along, axis=2).min())
 
 
-def bend(curves: Sequence[ArrayLike], *, reach: float = 1.0) -> float:
+def bend(curves: Sequence[ArrayLike]) -> float:
     """Return the root mean square distance, along the first axis, from the best line ``x1 = a + b x2``.
 
-    Only vertices with ``|x2| < reach`` count.  Raises ``ValueError`` when there are fewer than three.
+    Only vertices with ``|x2| < 1`` count.  Raises ``ValueError`` when there are fewer than three.
     """
     vertices = np.concatenate([np.asarray(curve, dtype=float) for curve in curves])
-    vertices = vertices[np.abs(vertices[:, 1]) < reach]
+    vertices = vertices[np.abs(vertices[:, 1]) < 1]
     if len(vertices) < 3:
-        raise ValueError(f"curves have {len(vertices)} vertices with |x2| < {reach}, allowed: three or more")
+        raise ValueError(f"curves have {len(vertices)} vertices with |x2| < 1, allowed: three or more")
     design = np.column_stack([np.ones(len(vertices)), vertices[:, 1]])
     fit = np.linalg.lstsq(design, vertices[:, 0], rcond=None)[0]
     return float(np.sqrt(np.mean((vertices[:, 0] - design @ fit) ** 2)))

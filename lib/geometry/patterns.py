@@ -10,34 +10,14 @@ from numpy.typing import ArrayLike
 from scipy.optimize import minimize, nnls
 
 
-def signed_cosines(inputs: ArrayLike, labels: ArrayLike) -> np.ndarray:
-    """Return ``cos(y_i x_i, y_k x_k)``, shape (n, n)."""
-    signed = np.sign(labels)[:, None] * _directions(inputs)
-    return signed @ signed.T
-
-
 def least_signed_cosine(inputs: ArrayLike, labels: ArrayLike) -> float:
-    """Return mu, the least signed cosine over pairs of different data; 1 for a single datum.
+    """Return mu, the least ``cos(y_i x_i, y_k x_k)`` over pairs of different data; 1 for a single datum.
 
     Positive mu is orthogonal separability [min2024, Assumption 1].
     """
-    cosines = signed_cosines(inputs, labels)
+    signed = np.sign(labels)[:, None] * _directions(inputs)
+    cosines = signed @ signed.T
     return float(cosines[~np.eye(len(cosines), dtype=bool)].min(initial=1.0))
-
-
-def require_orthogonally_separable(inputs: ArrayLike, labels: ArrayLike) -> float:
-    """Return mu, or raise ``ValueError`` naming the pair of data with a signed cosine of zero or less.
-
-    [min2024, Assumption 1]
-    """
-    cosines = signed_cosines(inputs, labels)
-    i, k = np.unravel_index(np.argmin(cosines), cosines.shape)
-    if cosines[i, k] <= 0:
-        raise ValueError(
-            "inputs and labels violate orthogonal separability (Assumption 1 of min2024): data "
-            f"{min(i, k)} and {max(i, k)} have signed cosine {cosines[i, k]:.3g}, allowed: above 0"
-        )
-    return least_signed_cosine(inputs, labels)
 
 
 def cosine(u: ArrayLike, v: ArrayLike) -> np.ndarray:
@@ -92,8 +72,6 @@ def regions(patterns: ArrayLike, labels: ArrayLike) -> np.ndarray:
 
     >>> regions([[True, False], [False, False], [True, True]], [1, -1])
     array(['S+', 'dead', 'other'], dtype='<U5')
-    >>> regions([[False, False]], [-1, -1])
-    array(['dead'], dtype='<U5')
     """
     active, positive = np.asarray(patterns, dtype=bool), np.asarray(labels) > 0
     found = np.full(active.shape[:-1], "other", dtype="<U5")

@@ -7,8 +7,9 @@ holds a combination of the constraints that contradicts itself (Farkas' lemma).
 from __future__ import annotations
 
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass
-from itertools import combinations, product
+from itertools import product
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -42,7 +43,7 @@ class ProgramSolution:
     """A candidate for ``min |x|^2 / 2`` subject to ``rows @ x >= bounds``, and how far it is from optimal.
 
     ``rows`` (n, p) and ``bounds`` (n,) are the program, ``x`` (p,) is the candidate, ``duals`` (n,) has one
-    multiplier a constraint.  The residuals and the gap are zero for an exact solution.
+    multiplier a constraint, zero or more.  Residual and gap are zero for an exact solution.
     """
 
     rows: np.ndarray
@@ -61,21 +62,14 @@ class ProgramSolution:
         return max(0.0, float((self.bounds - self.rows @ self.x).max()))
 
     @property
-    def dual_residual(self) -> float:
-        """The largest violation of ``x = rows.T @ duals``, ``duals >= 0`` and complementary slackness."""
-        slack = self.rows @ self.x - self.bounds
-        stationarity = float(np.abs(self.x - self.rows.T @ self.duals).max())
-        return max(stationarity, float(np.abs(self.duals * slack).max()), float(-self.duals.min()))
-
-    @property
     def gap(self) -> float:
-        """The value ``|x|^2 / 2`` minus the lower bound that non-negative multipliers prove."""
+        """The value ``|x|^2 / 2`` minus the lower bound that the multipliers prove."""
         # The bound is bounds.duals - |rows.T duals|^2/2; written without the cancellation of large terms.
         slack = self.rows @ self.x - self.bounds
         return float(np.sum((self.x - self.rows.T @ self.duals) ** 2) / 2 + self.duals @ slack)
 
 
-def least_norm(rows: ArrayLike, bounds: ArrayLike, *, name: str = "the program") -> ProgramSolution:
+def least_norm(rows: ArrayLike, bounds: ArrayLike) -> ProgramSolution:
     """Minimise ``|x|^2 / 2`` subject to ``rows @ x >= bounds``.
 
     ``rows`` is (n, p) without zero rows, ``bounds`` (n,).  Solved as a non-negative least-squares problem by
@@ -83,15 +77,17 @@ def least_norm(rows: ArrayLike, bounds: ArrayLike, *, name: str = "the program")
     about 1e-16 times the condition of the active rows [Lawson and Hanson, Solving Least Squares Problems,
     chapter 23].
 
-    Raises ``ValueError`` for other shapes and values; :class:`Infeasible`, a ``ValueError``, with the
-    ``name`` of the program; :class:`SolverFailure` when rounding hides whether there is a solution (its norm
-    would be above some 1e7, in units of bounds over rows).
+    Raises ``ValueError`` for other shapes and values; :class:`Infeasible`, a ``ValueError``;
+    :class:`SolverFailure` when rounding hides whether there is a solution (its norm would be above some 1e7,
+    in units of bounds over rows).
 
     >>> solution = least_norm([[1.0, 0.0], [1.0, 1.0], [3.0, 1.0]], [1.0, 3.0, 0.0])
     >>> solution.x.round(12), solution.duals.round(12), abs(solution.gap) < 1e-12
     (array([1.5, 1.5]), array([0. , 1.5, 0. ]), True)
     """
-    rows = _without_zero_rows("rows", array("rows", rows, ("n", "p")))
+    rows = array("rows", rows, ("n", "p"))
+    if not (filled := rows.any(axis=1)).all():
+        raise ValueError(f"rows holds a zero row, at index {int(np.argmin(filled))}; allowed: other rows")
     bounds = array("bounds", bounds, (len(rows),))
     lengths = np.linalg.norm(rows, axis=1)
     unit, target = rows / lengths[:, None], bounds / lengths
@@ -103,21 +99,19 @@ def least_norm(rows: ArrayLike, bounds: ArrayLike, *, name: str = "the program")
         weights, distance = nnls(
             stacked, np.append(np.zeros(unit.shape[1]), 1.0), maxiter=50 * max(stacked.shape)
         )
-    except RuntimeError:
-        raise SolverFailure(
-            f"{name} was not solved: the active-set method did not settle on {len(rows)} rows; remove rows "
-            "that repeat others, or scale the data"
-        ) from None
+    except RuntimeError as error:
+        raise SolverFailure(f"{error} Remove rows that repeat others, or scale the data.") from None
     active = np.flatnonzero(weights)
     x, *_ = np.linalg.lstsq(unit[active], target[active] / size, rcond=None)
     violation = float((target / size - unit @ x).max())
     if violation > 1e-7 and distance < 1e-6:
         farkas = weights / lengths
-        raise Infeasible(_contradiction(name, farkas / farkas.sum(), rows), farkas / farkas.sum())
+        farkas /= farkas.sum()
+        guilty = ", ".join(map(str, np.flatnonzero(farkas > 1e-9)))
+        raise Infeasible(f"no x has rows @ x >= bounds: the rows {guilty} contradict each other", farkas)
     if violation > 1e-7:
         raise SolverFailure(
-            f"{name} was not solved: a constraint is violated by {violation:.1e}; rows that are nearly "
-            "dependent may be merged, or the data be scaled"
+            f"a constraint is violated by {violation:.1e}: merge rows that nearly depend, or scale them"
         )
     duals = np.zeros(len(rows))
     multipliers, *_ = np.linalg.lstsq(unit[active].T, x, rcond=None)
@@ -125,38 +119,19 @@ def least_norm(rows: ArrayLike, bounds: ArrayLike, *, name: str = "the program")
     return ProgramSolution(rows, bounds, x * size, duals)
 
 
-def _contradiction(name: str, weights: np.ndarray, rows: np.ndarray) -> str:
-    guilty = np.argsort(-weights)[: np.count_nonzero(weights > 1e-9)]
-    shown = ", ".join(f"{weights[i]:.3g} of {i}" for i in guilty[:6]) + ", ..." * (len(guilty) > 6)
-    return (
-        f"{name} has no feasible point: its rows (label times input, for data that no hyperplane separates) "
-        f"add up to a vector of length {np.linalg.norm(weights @ rows):.1e}, their bounds to a positive "
-        f"number, with the weights {shown}"
-    )
-
-
 @dataclass(frozen=True)
 class Separation:
-    """The largest margin with which a unit vector calls points positive, and the proof that it is.
+    """The largest margin with which a unit vector calls points (n, d) positive, and the proof that it is.
 
-    ``points`` are (n, d); ``normal`` (d,) is the unit vector, zero when none has positive products with all
-    points; ``weights`` (n,), zero or more with sum 1, combine the points to a vector of length ``bound``, and
-    no margin exceeds it.
+    ``normal`` (d,) is the unit vector, zero when none has positive products with all points, and ``margin``
+    its least product.  ``weights`` (n,), zero or more with sum 1, combine the points to a vector of length
+    ``bound``, which no margin exceeds.
     """
 
-    points: np.ndarray
     normal: np.ndarray
+    margin: float
     weights: np.ndarray
-
-    @property
-    def margin(self) -> float:
-        """The least product of ``normal`` with a point."""
-        return float((self.points @ self.normal).min())
-
-    @property
-    def bound(self) -> float:
-        """The length of the combination of the points, which no margin exceeds."""
-        return float(np.linalg.norm(self.weights @ self.points))
+    bound: float
 
     @property
     def separable(self) -> bool:
@@ -167,31 +142,31 @@ class Separation:
 def separation(inputs: ArrayLike, labels: ArrayLike) -> Separation:
     """Return the hyperplane through the origin that separates two classes best, or the proof there is none.
 
-    ``inputs`` is (n, d) without zero rows, ``labels`` (n,) of +1 and -1, or all equal; the points are ``label
-    * input``, and the margin is the distance of the origin from their convex hull.  Margins below some 1e-7
-    of the points' norms are not told from rounding.  For a hyperplane with a bias append a column of ones.
-    Raises ``ValueError`` for other shapes and values.
+    ``inputs`` is (n, d) without zero rows, ``labels`` (n,) of +1 and -1; the points are ``label * input``,
+    and the margin is the distance of the origin from their convex hull.  Margins below some 1e-7 of the
+    points' norms are not told from rounding.  For a hyperplane with a bias append a column of ones.  Raises
+    ``ValueError`` for other shapes and values.
     """
     inputs, labels = _labelled(inputs, labels)
     points = labels[:, None] * inputs
     try:
         solution = least_norm(points, np.ones(len(points)))
+        normal, weights = solution.x / solution.norm, solution.duals / solution.duals.sum()
     except Infeasible as refusal:
-        return Separation(points, np.zeros(points.shape[1]), refusal.weights)
-    return Separation(points, solution.x / solution.norm, solution.duals / solution.duals.sum())
+        normal, weights = np.zeros(points.shape[1]), refusal.weights
+    margin, bound = (points @ normal).min(), np.linalg.norm(weights @ points)
+    return Separation(normal, float(margin), weights, float(bound))
 
 
 def linear_svm(inputs: ArrayLike, labels: ArrayLike) -> ProgramSolution:
     """Solve the linear hard-margin problem ``min |w|^2 / 2`` subject to ``y_i <w, x_i> >= 1``, without bias.
 
-    ``inputs`` is (n, d) without zero rows, ``labels`` (n,) of +1 and -1, both present; the margin is ``1 /
-    norm``, the support vectors have positive ``duals`` (n,).  Raises ``ValueError`` for other shapes and
-    values, :class:`Infeasible` for data that no hyperplane through the origin separates.
+    ``inputs`` is (n, d) without zero rows, ``labels`` (n,) of +1 and -1; the margin is ``1 / norm``, the
+    support vectors have positive ``duals`` (n,).  Raises ``ValueError`` for other shapes and values,
+    :class:`Infeasible` for data that no hyperplane through the origin separates.
     """
-    inputs, labels = _two_classes(inputs, labels)
-    return least_norm(
-        labels[:, None] * inputs, np.ones(len(labels)), name="the linear hard-margin problem of these inputs"
-    )
+    inputs, labels = _labelled(inputs, labels)
+    return least_norm(labels[:, None] * inputs, np.ones(len(labels)))
 
 
 def agreement_features(inputs: ArrayLike, labels: ArrayLike, slope: float) -> np.ndarray:
@@ -199,10 +174,10 @@ def agreement_features(inputs: ArrayLike, labels: ArrayLike, slope: float) -> np
 
     Their products with ``(w, u)`` are the margins ``y_i f(x_i)`` of a clustered network, ``f(x) = phi(<w,
     x>) - phi(<u, x>)``, in the perfect agreement regime.  ``inputs`` is (n, d) without zero rows, ``labels``
-    (n,) of +1 and -1, both present, ``slope`` in [0, 1] that of ``phi``.  Raises ``ValueError`` for other
-    shapes and values.  [sarussi2021, App. G.2]
+    (n,) of +1 and -1, ``slope`` in [0, 1] that of ``phi``.  Raises ``ValueError`` for other shapes and
+    values.  [sarussi2021, App. G.2]
     """
-    inputs, labels = _two_classes(inputs, labels)
+    inputs, labels = _labelled(inputs, labels)
     slope = number("slope", slope, 0, 1, "[]")
     first, second = np.where(labels > 0, 1.0, -slope), np.where(labels > 0, -slope, 1.0)
     return np.hstack([first[:, None] * inputs, second[:, None] * inputs])
@@ -224,7 +199,7 @@ def agreement_program(inputs: ArrayLike, labels: ArrayLike, slope: float) -> Pro
     """
     linear_svm(inputs, labels)
     features = agreement_features(inputs, labels, slope)
-    return least_norm(features, np.ones(len(features)), name="program (8) of these inputs")
+    return least_norm(features, np.ones(len(features)))
 
 
 def extended_agreement_program(inputs: ArrayLike, labels: ArrayLike, slope: float) -> ProgramSolution:
@@ -237,7 +212,7 @@ def extended_agreement_program(inputs: ArrayLike, labels: ArrayLike, slope: floa
     agreement regime.  Arguments and errors as of :func:`agreement_program`.
     """
     rows = np.vstack([agreement_features(inputs, labels, branch) for branch in (slope, 1.0)])
-    return least_norm(rows, np.ones(len(rows)), name="the extended program (8) of these inputs")
+    return least_norm(rows, np.ones(len(rows)))
 
 
 def cell_program(network: TwoLayer, inputs: ArrayLike, labels: ArrayLike) -> ProgramSolution:
@@ -247,16 +222,12 @@ def cell_program(network: TwoLayer, inputs: ArrayLike, labels: ArrayLike) -> Pro
     of its response to any input (the other m n rows, neuron by neuron, which are the kinks); ``x`` of the
     solution, shaped (m, d), lists the neurons.  A response of zero counts as negative.
 
-    ``network`` has weights (m, d), ``inputs`` is (n, d) without zero rows, ``labels`` (n,) of +1 and -1, both
-    present.  Raises ``ValueError`` for other shapes and values, :class:`Infeasible` if no weights with that
-    pattern have positive margins.  [sarussi2021, App. F]
+    ``network`` has weights (m, d), ``inputs`` is (n, d) without zero rows, ``labels`` (n,) of +1 and -1.
+    Raises ``ValueError`` for other shapes and values, :class:`Infeasible` if no weights with that pattern
+    have positive margins.  [sarussi2021, App. F]
     """
-    inputs, labels = _two_classes(inputs, labels)
-    if network.w.ndim != 2 or network.w.shape[1] != inputs.shape[1]:
-        raise ValueError(
-            f"network has weights of shape {network.w.shape}, inputs has shape {inputs.shape}; "
-            "allowed: (m, d) and (n, d)"
-        )
+    inputs, labels = _labelled(inputs, labels)
+    array("network.w", network.w, ("m", inputs.shape[1]))
     on = network.preactivations(inputs) > 0
     slopes = np.where(on, 1.0, network.slope) * network.a * labels[:, None]
     if (silent := np.flatnonzero(~slopes.any(axis=1))).size:
@@ -271,7 +242,7 @@ def cell_program(network: TwoLayer, inputs: ArrayLike, labels: ArrayLike) -> Pro
     ]
     rows = np.vstack([margins, *kinks])
     bounds = np.repeat([1.0, 0.0], [len(inputs), len(rows) - len(inputs)])
-    return least_norm(rows, bounds, name="the program of the cell of this network")
+    return least_norm(rows, bounds)
 
 
 @dataclass(frozen=True)
@@ -315,8 +286,7 @@ def minimum_norm_interpolation(inputs: ArrayLike, labels: ArrayLike, *, slope: f
 
     ``inputs`` is (n, d) with n at most 8, ``labels`` (n,) real and not all zero, ``slope`` the leaky slope,
     from 0 to below 1.  Raises ``ValueError`` for other shapes and values, and for data that no ReLU network
-    without bias interpolates, naming them; :class:`SolverFailure` if the solver gives up or leaves a residual
-    of 1e-6.
+    without bias interpolates; :class:`SolverFailure` if the solver gives up or leaves a residual of 1e-6.
 
     >>> solved = minimum_norm_interpolation([[-0.5, 1.0], [2.0, 1.0]], [-1.0, 1.0])
     >>> round(solved.value, 6), solved.network([[2.0, 1.0]]).round(6)
@@ -331,7 +301,6 @@ def minimum_norm_interpolation(inputs: ArrayLike, labels: ArrayLike, *, slope: f
         raise ValueError(f"inputs holds {len(x)} data, allowed: up to {MOST_DATA} (2^n patterns)")
     if not y.any():
         raise ValueError("labels are all zero, allowed: others; the zero network interpolates these")
-    _refuse_contradictory_rays(x, y)
     # Networks are homogeneous: solved for inputs of norm 1, in their span, with labels of at most 1.
     sizes = np.where(x.any(axis=1), np.linalg.norm(x, axis=1), 1.0)
     height = np.abs(y / sizes).max()
@@ -347,24 +316,17 @@ def minimum_norm_interpolation(inputs: ArrayLike, labels: ArrayLike, *, slope: f
     problem = cvxpy.Problem(
         cvxpy.Minimize(cvxpy.sum(cvxpy.norm(vectors, axis=1))), [fits, cvxpy.multiply(sides, heights) >= 0]
     )
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), suppress(cvxpy.SolverError):
         # A solver that stops short of its tolerance says so; what it reached is measured below.
         warnings.filterwarnings("ignore", message="Solution may be inaccurate")
-        try:
-            problem.solve(solver=cvxpy.CLARABEL, **_TOLERANCES)
-        except cvxpy.SolverError as error:
-            raise SolverFailure(
-                f"Clarabel failed ({error}); inputs and labels of like size may help"
-            ) from None
-    if problem.status.startswith("infeasible"):
+        problem.solve(solver=cvxpy.CLARABEL, **_TOLERANCES)
+    if problem.status in ("infeasible", "infeasible_inaccurate"):
         raise ValueError(
-            "no ReLU network without bias fits these inputs and labels: at opposite inputs it differs by a "
-            "linear function, and the labels do not"
+            "no ReLU network without bias fits these inputs and labels: it is zero at a zero input, in "
+            "proportion on a ray, and at opposite inputs it differs by a linear function"
         )
-    if problem.status not in ("optimal", "optimal_inaccurate"):
-        raise SolverFailure(
-            f"Clarabel ended with the status {problem.status}; look for inputs that nearly share a ray"
-        )
+    if vectors.value is None:
+        raise SolverFailure(f"Clarabel ended with the status {problem.status}; merge inputs that share a ray")
     found_vectors = np.asarray(vectors.value)
     costs = np.linalg.norm(found_vectors, axis=1)
     kept = costs > 1e-11 * costs.sum()
@@ -394,37 +356,6 @@ def largest_response(inputs: np.ndarray, duals: np.ndarray, slope: float) -> flo
     return best
 
 
-def _refuse_contradictory_rays(x: np.ndarray, y: np.ndarray) -> None:
-    """Raise ``ValueError`` for a zero input with a label, and for one ray with labels out of proportion."""
-    norms = np.linalg.norm(x, axis=1)
-    if (bad := np.flatnonzero((norms == 0) & (y != 0))).size:
-        raise ValueError(
-            f"inputs holds a zero vector at row {bad[0]}, its label is {y[bad[0]]:.6g}: "
-            "no network without bias fits it"
-        )
-    rates = np.divide(y, norms, out=np.zeros_like(y), where=norms > 0)
-    for i, k in combinations(np.flatnonzero(norms), 2):
-        same_ray = np.linalg.norm(x[i] / norms[i] - x[k] / norms[k]) < 1e-12
-        if same_ray and abs(rates[i] - rates[k]) > 1e-12 * np.abs(rates).max():
-            raise ValueError(
-                f"inputs {i} and {k} lie on one ray but their labels are not in proportion: "
-                "no ReLU network without bias fits them"
-            )
-
-
-def _without_zero_rows(name: str, rows: np.ndarray) -> np.ndarray:
-    if not (filled := rows.any(axis=1)).all():
-        raise ValueError(f"{name} holds a zero row, at index {int(np.argmin(filled))}; allowed: other rows")
-    return rows
-
-
 def _labelled(inputs: ArrayLike, labels: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    inputs = _without_zero_rows("inputs", array("inputs", inputs, ("n", "d")))
+    inputs = array("inputs", inputs, ("n", "d"))
     return inputs, signs("labels", labels, (len(inputs),))
-
-
-def _two_classes(inputs: ArrayLike, labels: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    inputs, labels = _labelled(inputs, labels)
-    if len(set(labels)) < 2:
-        raise ValueError(f"labels are all {labels[0]:+g}, allowed: +1 and -1, both present")
-    return inputs, labels

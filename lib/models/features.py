@@ -15,10 +15,6 @@ def tangent_features(module: torch.nn.Module, inputs: torch.Tensor) -> np.ndarra
 
     ``module`` maps ``inputs``, a tensor of shape (n, ...), to n outputs; the parameters are flattened in the
     order of ``named_parameters``.
-
-    >>> linear = torch.nn.Linear(2, 1, dtype=torch.float64)
-    >>> tangent_features(linear, torch.tensor([[3.0, 5.0]], dtype=torch.float64))
-    array([[3., 5., 1.]])
     """
     parameters = {name: value.detach() for name, value in module.named_parameters()}
 
@@ -56,15 +52,15 @@ class Features:
         return np.asarray(signed_outputs, dtype=float) @ self.u
 
 
-def decompose(signed_features: ArrayLike, *, cutoff: float = 1e-10) -> Features:
+def decompose(signed_features: ArrayLike) -> Features:
     """Decompose ``Y Phi``, shape (n, parameters), into features of decreasing strength.
 
     A singular decomposition leaves the sign of each pair ``(u_j, v_j)`` open.  Here each feature votes for
     the labels on the whole: the entries of ``u_j`` sum to zero or more, and if they cancel, the largest is
-    positive.  Strengths below ``cutoff`` times the largest are dropped.
+    positive.  Strengths below 1e-10 times the largest are dropped.
     """
     u, strengths, v = np.linalg.svd(np.asarray(signed_features, dtype=float), full_matrices=False)
-    kept = strengths > cutoff * strengths[0]
+    kept = strengths > 1e-10 * strengths[0]
     u, strengths, v = u[:, kept], strengths[kept], v[kept]
     total = u.sum(axis=0)
     largest = u[np.abs(u).argmax(axis=0), np.arange(u.shape[1])]

@@ -8,13 +8,10 @@ from itertools import pairwise
 
 import torch
 
-from lib.checks import choice, whole
+from lib.checks import choice
 
 Values = Callable[[torch.Tensor], torch.Tensor]
 """Maps logits (seeds, n) to one number a seed."""
-
-# One number a seed, and the gradient of their sum in each parameter.
-Gradients = tuple[torch.Tensor, list[torch.Tensor]]
 
 
 def seed_generators(seed: int, count: int) -> list[torch.Generator]:
@@ -60,41 +57,38 @@ class MlpBatch(torch.nn.Module):
         return MlpBatch(weights, biases)
 
 
-def gradient_function(network: torch.nn.Module) -> Callable[[torch.Tensor, Values], Gradients]:
+def gradient_function(network: torch.nn.Module) -> Callable[[torch.Tensor, Values], list[torch.Tensor]]:
     """Return the function that differentiates a number a seed in all parameters that require gradients.
 
     The function takes inputs as the network does, and ``value``, which maps logits (seeds, n) to one number a
-    seed.  It returns these numbers, shape (seeds,), and the gradients of their sum, each seed's own, in the
-    order of ``network.parameters()``.  It follows the parameters when they are changed in place.
+    seed.  It returns the gradients of their sum, each seed's own, in the order of ``network.parameters()``.
+    It follows the parameters when they are changed in place.
 
     Example: the slope of the mean logit in the last bias is 1 for each seed.
 
     >>> network = draw_mlps((2, 3, 1), seed_generators(0, 2))
     >>> inputs = torch.ones(4, 2, dtype=torch.float64)
-    >>> values, slopes = gradient_function(network)(inputs, lambda logits: logits.mean(dim=-1))
-    >>> slopes[-1].flatten()
+    >>> gradient_function(network)(inputs, lambda logits: logits.mean(dim=-1))[-1].flatten()
     tensor([1., 1.], dtype=torch.float64)
     """
     parameters: list[torch.Tensor] = [value for value in network.parameters() if value.requires_grad]
-    if isinstance(network, MlpBatch) and len(parameters) == 2 * len(network.weights):
+    if isinstance(network, MlpBatch) and len(parameters) == 2 * len(network.weights) > 2:
         return partial(_by_hand, list(network.weights), list(network.biases))
-    return lambda inputs, value: _differentiate(value, network(inputs), parameters)
+    return lambda inputs, value: list(torch.autograd.grad(value(network(inputs)).sum(), parameters))
 
 
 def _by_hand(
     weights: list[torch.Tensor], biases: list[torch.Tensor], inputs: torch.Tensor, value: Values
-) -> Gradients:
-    """Differentiate by hand: with half the memory traffic of autograd, which decides the time."""
+) -> list[torch.Tensor]:
+    """Differentiate networks with hidden layers: half the memory traffic of autograd decides the time."""
     layers = [inputs.expand(len(weights[0]), -1, -1)]
     with torch.no_grad():
         for weight, bias in zip(weights[:-1], biases[:-1], strict=True):
             layers.append(torch.baddbmm(bias, layers[-1], weight).relu_())
         logits = torch.baddbmm(biases[-1], layers[-1], weights[-1]).squeeze(-1)
-    values, (slopes,) = _differentiate(value, logits.requires_grad_(), [logits])
+    (slopes,) = torch.autograd.grad(value(logits.requires_grad_()).sum(), [logits])
     back = slopes.unsqueeze(-1)
     with torch.no_grad():
-        if len(layers) == 1:
-            return values, [torch.bmm(layers[0].mT, back), back.sum(dim=1, keepdim=True)]
         # A unit of the last hidden layer adds active * (hidden W + b) * out to the logit: sums over the
         # examples where it is active give the gradients in W, b and out at once.
         active, hidden, out = layers.pop().sign_(), layers[-1], weights[-1].mT
@@ -111,12 +105,7 @@ def _by_hand(
             if len(layers) > 1:
                 back = torch.bmm(back, weight.mT)
     in_weights, in_biases = zip(*reversed(slopes_of), strict=True)
-    return values, [*in_weights, *in_biases]
-
-
-def _differentiate(value: Values, logits: torch.Tensor, parameters: list[torch.Tensor]) -> Gradients:
-    values = value(logits)
-    return values.detach(), list(torch.autograd.grad(values, parameters, torch.ones_like(values)))
+    return [*in_weights, *in_biases]
 
 
 def draw_mlps(
@@ -131,17 +120,8 @@ def draw_mlps(
     ``widths`` are the sizes of input, hidden layers and output, the last one 1.  With ``initialisation``
     ``"uniform"``, the default of ``torch.nn.Linear``, weights and biases are uniform in ``+-1/sqrt(inputs)``;
     with ``"xavier"`` the weights are uniform in ``+-sqrt(6/(inputs + outputs))`` and the biases zero.  Raises
-    ``ValueError`` for another output size, no generators or another initialisation.
-
-    >>> network = draw_mlps((2, 100, 1), seed_generators(0, 10))
-    >>> network(torch.zeros(5, 2, dtype=torch.float64)).shape
-    torch.Size([10, 5])
+    ``ValueError`` for another initialisation.
     """
-    sizes = [whole("widths", width, 1) for width in widths]
-    if len(sizes) < 2 or sizes[-1] != 1:
-        raise ValueError(f"widths is {tuple(widths)}, allowed: two or more sizes, the last of them 1")
-    if not generators:
-        raise ValueError(f"generators is {generators!r}, allowed: one torch.Generator a seed")
     xavier = choice("initialisation", initialisation, ("uniform", "xavier")) == "xavier"
 
     def uniform(shape: tuple[int, int], bound: float) -> torch.Tensor:
@@ -149,7 +129,7 @@ def draw_mlps(
         return (2 * torch.stack(draws) - 1) * bound
 
     weights, biases = [], []
-    for inputs, outputs in pairwise(sizes):
+    for inputs, outputs in pairwise(widths):
         weights.append(
             uniform((inputs, outputs), (6 / (inputs + outputs)) ** 0.5 if xavier else inputs**-0.5)
         )

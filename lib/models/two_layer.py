@@ -20,7 +20,7 @@ class TwoLayer:
     The network keeps copies in float64.  Without units (``m = 0``) it is zero everywhere.  ``slope`` in
     [0, 1] is the slope for negative pre-activations: 0 is ReLU, 1 a linear network.  At zero the derivative
     of ``phi`` is ``slope``.  Inputs have shape (n, d), or (..., n, d) with inputs for each network.
-    Raises ``ValueError`` for other shapes, non-finite weights, and slopes outside [0, 1].
+    Raises ``ValueError`` for other shapes of weights, non-finite ones, and slopes outside [0, 1].
 
     Example: ``|x|`` from two units.
 
@@ -35,17 +35,20 @@ class TwoLayer:
 
     def __post_init__(self) -> None:
         for name in ("w", "a"):
-            object.__setattr__(self, name, _copy(name, getattr(self, name)))
-        if not (isinstance(self.slope, float) and 0 <= self.slope <= 1):
-            object.__setattr__(self, "slope", number("slope", self.slope, 0, 1, "[]"))
+            weights = np.array(getattr(self, name), dtype=float)
+            if not np.isfinite(weights).all():
+                raise ValueError(f"{name} holds {weights[~np.isfinite(weights)][0]}, allowed: finite numbers")
+            object.__setattr__(self, name, weights)
         if self.w.ndim < 2 or self.w.shape[-1] == 0 or self.a.shape != self.w.shape[:-1]:
             raise ValueError(
                 f"w has shape {self.w.shape}, a {self.a.shape}; allowed: (..., m, d) and (..., m)"
             )
+        if not 0 <= self.slope <= 1:
+            raise ValueError(f"slope is {self.slope}, allowed: real numbers in [0, 1]")
 
     def preactivations(self, inputs: ArrayLike) -> np.ndarray:
         """Return ``<w_j, x_i>``, shape (..., n, m)."""
-        return self._points(inputs) @ np.swapaxes(self.w, -1, -2)
+        return np.asarray(inputs, dtype=float) @ np.swapaxes(self.w, -1, -2)
 
     def __call__(self, inputs: ArrayLike) -> np.ndarray:
         """Return the outputs, shape (..., n)."""
@@ -60,14 +63,10 @@ class TwoLayer:
 
             dl/dw_j = a_j sum_i l_i' phi'(z_ij) x_i,    dl/da_j = sum_i l_i' phi(z_ij)
         """
-        points = self._points(inputs)
-        z = points @ np.swapaxes(self.w, -1, -2)
-        given = output_slopes(self._outputs(z)) if callable(output_slopes) else output_slopes
-        slopes = np.asarray(given, dtype=float)
-        if slopes.ndim == 0 or slopes.shape[-1] != z.shape[-2]:
-            raise ValueError(f"output_slopes has shape {slopes.shape}, allowed: (..., {z.shape[-2]})")
+        z = self.preactivations(inputs)
+        slopes = np.asarray(output_slopes(self._outputs(z)) if callable(output_slopes) else output_slopes)
         weights = np.where(z > 0, 1.0, self.slope) * slopes[..., None]
-        in_w = np.swapaxes(weights * self.a[..., None, :], -1, -2) @ points
+        in_w = np.swapaxes(weights * self.a[..., None, :], -1, -2) @ np.asarray(inputs, dtype=float)
         in_a = np.einsum("...nm,...nm->...m", weights, z)
         return in_w, in_a
 
@@ -77,19 +76,6 @@ class TwoLayer:
 
     def _outputs(self, z: np.ndarray) -> np.ndarray:
         return np.einsum("...nm,...m->...n", np.maximum(z, self.slope * z), self.a)
-
-    def _points(self, inputs: ArrayLike) -> np.ndarray:
-        points = np.asarray(inputs, dtype=float)
-        if points.ndim < 2 or points.shape[-1] != self.w.shape[-1]:
-            raise ValueError(f"inputs has shape {points.shape}, allowed: (..., n, {self.w.shape[-1]})")
-        return points
-
-
-def _copy(name: str, weights: ArrayLike) -> np.ndarray:
-    # Descent makes a network a step: arrays of finite floats pass by the shorter way.
-    if isinstance(weights, np.ndarray) and weights.dtype == float and np.isfinite(weights).all():
-        return np.array(weights)
-    return np.array(numbers(name, weights))
 
 
 @dataclass(frozen=True, eq=False)

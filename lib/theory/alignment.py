@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lib.geometry.patterns import cosine, require_orthogonally_separable
+from lib.geometry.patterns import cosine, least_signed_cosine
 from lib.geometry.programs import separation
 
 
@@ -48,16 +48,18 @@ def alignment_constants(
 ) -> AlignmentConstants:
     """Return the constants for neurons (m, d) with output signs (m,).
 
-    Raises ``ValueError`` when mu is not positive (Assumption 1), naming the pair of data.
+    Raises ``ValueError`` when mu is not positive (Assumption 1).
 
     >>> constants = alignment_constants([[0.0, 1.0]], [1], [[1.0, 0.0], [0.6, 0.8]], [1, 1])
     >>> round(constants.mu, 12), round(constants.zeta, 12), constants.zeta_2
     (0.6, 0.8, 1.0)
     """
     norms = np.linalg.norm(inputs, axis=1)
+    if (mu := least_signed_cosine(inputs, labels)) <= 0:
+        raise ValueError(f"inputs and labels have the least signed cosine {mu:.3g}, allowed: above 0")
     return AlignmentConstants(
         n=len(norms),
-        mu=require_orthogonally_separable(inputs, labels),
+        mu=mu,
         zeta_1=cap_constant(inputs, labels),
         zeta_2=start_constant(w, signs, inputs, labels),
         kappa=cone_margin(inputs, labels),

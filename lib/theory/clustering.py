@@ -32,16 +32,14 @@ def largest_flip(slope: float, k: int) -> float:
     number of positive products in either group the problem is linear; the answer is the largest of those
     ``(k + 1)^2`` optima.  It uses no theory, and is that of :func:`sharp_factor`.
     """
-    spread, none = np.eye(k) - np.full((k, k), 1 / k), np.zeros((k, k))
-    near = np.vstack([np.hstack([s * spread, none]) for s in (1, -1)])
-    near = np.vstack([near, np.hstack([near[:, k:], near[:, :k]])])
+    spread = np.kron(np.eye(2), np.eye(k) - 1 / k)
     best = -np.inf
     for active_w, active_u in product(range(k + 1), repeat=2):
         on = np.concatenate([np.arange(k) < active_w, np.arange(k) < active_u])
         output = np.where(on, 1.0, slope) * np.repeat([1.0, -1.0], k)
         answer = linprog(
             -np.repeat([1.0, -1.0], k) / k,
-            A_ub=np.vstack([near, output]),
+            A_ub=np.vstack([spread, -spread, output]),
             b_ub=np.append(np.ones(4 * k), 0.0),
             bounds=[(0, None) if positive else (None, 0) for positive in on],
             method="highs",

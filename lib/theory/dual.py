@@ -1,7 +1,7 @@
 """Ridge-regularised cross-entropy of a linearised network, and its dual: fixed points and how they move.
 
-The loss is ``sum log(1 + exp(-q)) + ridge |theta|^2 / 2`` with the signed outputs ``q = Y Phi theta + Y
-f_0``; in the dual, p_i is the probability of the wrong label.
+The loss is ``sum log(1 + exp(-q)) + ridge |theta|^2 / 2`` with the signed outputs ``q = Y Phi theta``; in the
+dual, p_i is the probability of the wrong label.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class FeatureProblem:
     the factor of half the squared norm of the parameters, the loss being summed over the n examples (for a
     mean loss it is n times the weight decay).  The rotation V plays no part.
 
-    >>> problem = FeatureProblem(np.eye(2), [2.0, 1.0], ridge=0.5)
+    >>> problem = FeatureProblem(np.eye(2), np.array([2.0, 1.0]), ridge=0.5)
     >>> problem.coupling.tolist(), problem.responses([0.1, 0.2]).tolist()
     ([[8.0, 0.0], [0.0, 2.0]], [0.8, 0.4])
     """
@@ -31,16 +31,6 @@ class FeatureProblem:
     u: np.ndarray
     strengths: np.ndarray
     ridge: float
-
-    def __post_init__(self) -> None:
-        for name in ("u", "strengths"):
-            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=float))
-
-    @classmethod
-    def from_features(cls, signed_features: ArrayLike, ridge: float) -> FeatureProblem:
-        """Decompose ``Y Phi``, shape (n, m), and take its features as they come, with unspecified signs."""
-        u, strengths, _ = np.linalg.svd(np.asarray(signed_features), full_matrices=False)
-        return cls(u, strengths, ridge)
 
     @property
     def coupling(self) -> np.ndarray:
@@ -68,29 +58,25 @@ def lone_dual(coupling: ArrayLike) -> np.ndarray:
     return lambertw(coupling).real / coupling
 
 
-def dual_fixed_point(problem: FeatureProblem, offset: ArrayLike = 0.0) -> np.ndarray:
-    """Return the maximiser p, shape (n,), of the dual ``sum H(p) - p.offset - p A p / 2``.
+def dual_fixed_point(problem: FeatureProblem) -> np.ndarray:
+    """Return the maximiser p, shape (n,), of the dual ``sum H(p) - p A p / 2``; H is the entropy of a coin.
 
-    H is the entropy of a coin.  Newton's method after that of Levenberg; p is the fixed point of
-    [pezeshki2021, Eq. 17], ``log((1-p)/p) = A p + offset``.  Raises ``RuntimeError`` where the method does
-    not converge, which for a coupling above 1e5 can happen.
+    Newton's method after that of Levenberg for ``log(p/(1-p))``: entries of p may span many decades.  p is
+    the fixed point of [pezeshki2021, Eq. 17], ``log((1-p)/p) = A p``.  Raises ``RuntimeError`` where the
+    method does not converge, which for a coupling above 1e5 can happen.
 
-    >>> p = dual_fixed_point(FeatureProblem(np.eye(2), [2.0, 1.0], ridge=0.5))
+    >>> p = dual_fixed_point(FeatureProblem(np.eye(2), np.array([2.0, 1.0]), ridge=0.5))
     >>> bool(abs(np.log((1 - p) / p) - [8.0, 2.0] * p).max() < 1e-14)
     True
     """
-    return expit(_links(problem, offset))
-
-
-def dual_responses(problem: FeatureProblem, offset: ArrayLike = 0.0) -> np.ndarray:
-    """Return the feature responses z, shape (r,), at the maximum of the dual problem.
-
-    They are ``S^2 U^T p / ridge``, or where that would cancel ``U^T (q - offset)`` with the signed outputs
-    ``q = log((1-p)/p)``.  ``offset`` and errors as of :func:`dual_fixed_point`.
-    """
-    links = _links(problem, offset)
-    cancels = problem.strengths**2 / problem.ridge > 1
-    return np.where(cancels, -(links + np.asarray(offset)) @ problem.u, problem.responses(expit(links)))
+    coupling = problem.coupling
+    return expit(
+        _solve(
+            lambda w: w + coupling @ expit(w),
+            lambda w: np.eye(w.size) + coupling * (expit(w) * expit(-w)),
+            logit(np.minimum(lone_dual(np.diag(coupling) + 1), 0.5)),
+        )
+    )
 
 
 def primal_responses(problem: FeatureProblem) -> np.ndarray:
@@ -119,16 +105,6 @@ def truncated_fixed_point(problem: FeatureProblem) -> np.ndarray:
             lambda w: np.eye(w.size) + matrix * np.exp(w),
             np.log(lone_dual(np.diag(matrix))),
         )
-    )
-
-
-def _links(problem: FeatureProblem, offset: ArrayLike) -> np.ndarray:
-    """Return ``log(p/(1-p))`` at the maximum of the dual problem: entries of p may span many decades."""
-    coupling = problem.coupling
-    return _solve(
-        lambda w: w + coupling @ expit(w) + offset,
-        lambda w: np.eye(w.size) + coupling * (expit(w) * expit(-w)),
-        logit(np.minimum(lone_dual(np.diag(coupling) + 1), 0.5)),
     )
 
 

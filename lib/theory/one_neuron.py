@@ -72,8 +72,5 @@ def time_between(u0: ArrayLike, u1: ArrayLike, depth: int, norm: ArrayLike = 1.0
     """Return the time in which a balanced network of ``depth`` layers goes from logit ``u0`` to ``u1``.
 
     The input has this norm; arguments broadcast (from [combes2018, Eq. 5]).
-
-    >>> round(float(time_between(0.1, 1.0, 2)), 6)
-    2.910258
     """
     return (deep_integral(u1, depth) - deep_integral(u0, depth)) / (depth * np.power(norm, 2 / depth))

@@ -11,6 +11,7 @@ phase give their half-times and the limit in closed form.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -39,6 +40,10 @@ def class_directions(inputs: ArrayLike, labels: ArrayLike) -> Pair:
     return Pair(weighted[y > 0].sum(axis=0), weighted[y < 0].sum(axis=0))
 
 
+def _norms(parts: Iterable[np.ndarray]) -> Pair:
+    return Pair(*(float(np.linalg.norm(part)) for part in parts))
+
+
 def class_heights(inputs: ArrayLike, labels: ArrayLike) -> Pair:
     """Return the norms of ``y_k/R_k`` over the positive and over the negative labels.
 
@@ -48,7 +53,7 @@ def class_heights(inputs: ArrayLike, labels: ArrayLike) -> Pair:
     Pair(positive=5.0, negative=1.0)
     """
     scaled = np.asarray(labels) / np.linalg.norm(inputs, axis=1)
-    return Pair(*(float(np.linalg.norm(part)) for part in (scaled[scaled > 0], scaled[scaled < 0])))
+    return _norms((scaled[scaled > 0], scaled[scaled < 0]))
 
 
 def minimum_squared_norm(inputs: ArrayLike, labels: ArrayLike) -> float:
@@ -139,34 +144,21 @@ def two_plateaus(start: Start, inputs: ArrayLike, labels: ArrayLike) -> TwoPlate
     For labels of both signs, none zero, norms of inputs that are equal within a class, and non-empty ``S_+``
     and ``S_-``.  The error vanishes with the scale, like :attr:`TwoPlateaus.idle_distance`.
     [boursier2022, Eq. 20, 28, Lemma 12; half-times, shares and idle norms are ours]
-
-    >>> start = Start([[0.8, 0.6], [0.6, 0.8], [0.0, 1.0]], [-1e4, -1e4, -1e4], [1, -1, -1])
-    >>> theory = two_plateaus(start, np.eye(2), [1.0, -1.0])
-    >>> [round(half, 2) for half in theory.half_times], theory.idle_log_norms
-    ([20000.37, 19999.48], array([-inf, -inf, -inf]))
     """
     x, y, s = np.asarray(inputs, dtype=float), np.asarray(labels, dtype=float), start.signs
     alignment_rates, alignment_offsets = alignment_phase(start.directions, s, x, y / len(y)).asymptotics
-    groups = aligned_groups(start.directions, s, x, y)
-    vectors = class_directions(x, y)
-    rates = Pair(float(np.linalg.norm(vectors.positive)), float(np.linalg.norm(vectors.negative)))
-    heights = class_heights(x, y)
-    offsets = start.log_norms + alignment_offsets
-    positive, negative = (
-        float((np.log(height) - logsumexp(2 * offsets[group])) / (2 * rate))
-        for height, rate, group in zip(heights, rates, groups, strict=True)
-    )
-    limit_directions, limit_log_norms = np.zeros((len(s), x.shape[1])), np.full(len(s), -np.inf)
-    idle = offsets + alignment_rates * np.where(s > 0, positive, negative)
-    for sign, group, height, vector in zip((1, -1), groups, heights, vectors, strict=True):
-        limit_directions[group] = sign * vector / np.linalg.norm(vector)
-        limit_log_norms[group] = (np.log(height) + np.log(softmax(2 * offsets[group]))) / 2
-        idle[group] = -np.inf
-    label_norms = Pair(float(np.linalg.norm(y[y > 0])), float(np.linalg.norm(y[y < 0])))
-    halves = Pair(positive, negative)
-    return TwoPlateaus(
-        len(y), groups, rates, heights, halves, s, limit_directions, limit_log_norms, idle, label_norms
-    )
+    offsets, vectors = start.log_norms + alignment_offsets, class_directions(x, y)
+    groups, heights = aligned_groups(start.directions, s, x, y), class_heights(x, y)
+    rates, halves = _norms(vectors), []
+    directions, log_norms = np.zeros((len(s), x.shape[1])), np.full(len(s), -np.inf)
+    for sign, group, height, rate, vector in zip((1, -1), groups, heights, rates, vectors, strict=True):
+        halves.append(float((np.log(height) - logsumexp(2 * offsets[group])) / (2 * rate)))
+        directions[group] = sign * vector / rate
+        log_norms[group] = (np.log(height) + np.log(softmax(2 * offsets[group]))) / 2
+    idle = offsets + alignment_rates * np.where(s > 0, *halves)
+    idle[np.concatenate(groups)] = -np.inf
+    sizes = _norms((y[y > 0], y[y < 0]))
+    return TwoPlateaus(len(y), groups, rates, heights, Pair(*halves), s, directions, log_norms, idle, sizes)
 
 
 def largest_epsilon(labels: ArrayLike, *, as_printed: bool = False) -> float:

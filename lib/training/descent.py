@@ -6,8 +6,7 @@ Leading axes of the weights (seeds, say) are networks that do not see each other
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from enum import Enum
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,48 +18,28 @@ from lib.models.two_layer import Start, TwoLayer
 from lib.training.losses import Loss
 
 
-class Reason(Enum):
-    """Why a run ended; the value of a member says it in words."""
-
-    FINISHED = "all steps were made"
-    DIVERGED = "weights, logits or objective are not finite: take shorter steps"
-    INTERRUPTED = "it was interrupted"
-    FAILED = "something that it called raised an error"
-
-
 @dataclass(frozen=True, eq=False)
 class Run:
     """A run of a trainer: ``recorded[k]`` is what ``record`` returned after ``steps[k]`` steps.
 
-    ``network`` is the network after ``made`` whole steps; a trainer goes on from there.  ``reason`` is
-    ``Reason.FINISHED``, or another on the run that an error carries as its attribute ``run``.  ``state`` is
-    what else is needed to go on: the optimiser's and the order of the examples, where there is one.
+    ``network`` is the network at the end, from which a trainer goes on; ``memory`` is what the optimiser
+    remembers then, where there is one.
     """
 
     network: Any
     steps: np.ndarray
     recorded: tuple
-    made: int
-    reason: Reason
-    state: Any = None
+    memory: Any = None
 
 
 class Diverged(ArithmeticError):
-    """A run whose weights or objective are no longer finite; ``run`` is the :class:`Run` until then.
+    """Weights, logits or objective are no longer finite: the steps are too long.
 
-    ``seeds`` names the networks that are lost, where the others went on.
-
-    >>> from lib.training.losses import SQUARE
-    >>> try:
-    ...     gradient_descent(TwoLayer([[2.0]], [2.0], slope=1), [[1.0]], [1.0], SQUARE, step=1, steps=50,
-    ...                      record=lambda network: network.a.item(), record_at=range(51))
-    ... except Diverged as error:
-    ...     error.run.made, error.run.recorded[:3]
-    (6, (2.0, -4.0, 56.0))
+    Where networks of a stack are lost, ``seeds`` names them and ``run`` is the :class:`Run` of all.
     """
 
-    run: Run
     seeds: tuple[int, ...] = ()
+    run: Run | None = None
 
 
 def run_steps(
@@ -69,36 +48,18 @@ def run_steps(
     steps: int,
     record: Callable[[Any], Any],
     record_at: Iterable[int] | None,
-    state: Callable[[], Any] = lambda: None,
-    shown: Callable[[Any], Any] = lambda network: network,
 ) -> Run:
-    """Make ``network = step(network, k)`` for k from 0 to ``steps - 1``, record on the way, and lose nothing.
+    """Make ``network = step(network, k)`` for k from 0 to ``steps - 1``, and record on the way.
 
-    Whatever comes between, ``KeyboardInterrupt`` too, leaves with the :class:`Run` until then as its
-    attribute ``run``.  ``record`` and ``record_at`` are those of the trainers, which call this; ``state``
-    returns what the run has to keep beside the network; ``shown`` turns what steps into what is seen of it.
+    ``record`` and ``record_at`` are those of the trainers, which call this.
     """
     wanted = set(wholes("record_at", [0, steps] if record_at is None else [*record_at], 0, steps).tolist())
-    kept: dict[int, Any] = {}
-    made = 0
-
-    def run(reason: Reason) -> Run:
-        return Run(shown(network), np.array([*kept], dtype=int), tuple(kept.values()), made, reason, state())
-
-    try:
-        if 0 in wanted:
-            kept[0] = record(shown(network))
-        while made < steps:
-            network = step(network, made)
-            made += 1
-            if made in wanted:
-                kept[made] = record(shown(network))
-    except BaseException as error:
-        reasons = {Diverged: Reason.DIVERGED, KeyboardInterrupt: Reason.INTERRUPTED}
-        error.run = run(reasons.get(type(error), Reason.FAILED))  # type: ignore[attr-defined]
-        error.add_note(f"the attribute run of this error has the run until step {made} of {steps}")
-        raise
-    return run(Reason.FINISHED)
+    recorded = {0: record(network)} if 0 in wanted else {}
+    for k in range(steps):
+        network = step(network, k)
+        if k + 1 in wanted:
+            recorded[k + 1] = record(network)
+    return Run(network, np.array([*recorded], dtype=int), tuple(recorded.values()))
 
 
 def gradient_descent(
@@ -124,8 +85,8 @@ def gradient_descent(
     ``record`` is called with the network at the step counts ``record_at`` (whole numbers from 0, the start,
     to ``steps``; default: start and end), once each and in their order in time.
 
-    Raises ``ValueError`` naming a bad argument, and :class:`Diverged`, which keeps the run until then, when
-    the weights of one of the networks are no longer finite.
+    Raises ``ValueError`` naming a bad argument, and :class:`Diverged` when the weights of one of the networks
+    are no longer finite.
 
     >>> from lib.training.losses import SQUARE
     >>> run = gradient_descent(TwoLayer([[0.5]], [0.5]), [[1.0]], [1.0], SQUARE, step=0.1, steps=2,
@@ -135,9 +96,9 @@ def gradient_descent(
     """
     if not isinstance(network, TwoLayer):
         raise ValueError(f"network is {network!r}, allowed: a TwoLayer")
-    x, y, count = _data(inputs, labels, network.w.shape[-1], loss, reduction)
-    step, steps = number("step", step, 0), whole("steps", steps)
-    drawn = None
+    x, y = _data(inputs, labels, network.w.shape[-1], loss)
+    step, steps, drawn = number("step", step, 0), whole("steps", steps), None
+    count = len(y) if choice("reduction", reduction, ("mean", "sum")) == "mean" else 1
     if samples is not None:
         drawn, count = wholes("samples", samples, 0, len(y) - 1).astype(int), 1
         if drawn.shape != (steps, *network.a.shape[:-1]):
@@ -167,21 +128,19 @@ def spherical_descent(
     *,
     step: float,
     steps: int,
-    reduction: str = "mean",
-    slope: float = 0.0,
     record: Callable[[Start], Any] = lambda network: None,
     record_at: Iterable[int] | None = None,
 ) -> Run:
-    """Run ``steps`` steps for the directions and log-norms of balanced networks, at any scale.
+    """Run ``steps`` steps for the directions and log-norms of balanced ReLU networks, at any scale.
 
-    One step is ``rho <- rho + step * s <D, v>`` and ``v <- (v + step * s D)`` normalised, of first order like
-    a plain step.  That one keeps ``a_j^2 - |w_j|^2`` only up to ``O(step^2)``, so that a shrinking neuron can
-    lose its balance and then flip the sign of its output; this one keeps balance and signs.
+    The loss is the mean over data.  One step is ``rho <- rho + step * s <D, v>`` and ``v <- v + step * s D``,
+    normalised: of first order like a plain step.  That one keeps ``a_j^2 - |w_j|^2`` only up to
+    ``O(step^2)``, so that a shrinking neuron can lose its balance and then flip the sign of its output; this
+    one keeps balance and signs.
 
-    ``start`` is balanced.  Data, ``reduction`` and ``record_at`` are as in :func:`gradient_descent`,
-    ``slope`` in [0, 1] is the leaky slope.  ``record`` is called with the network as a ``Start``, which the
-    run's ``network`` is too.  Raises ``ValueError`` naming a bad argument and :class:`Diverged` as
-    :func:`gradient_descent` does.
+    ``start`` is balanced.  Data and ``record_at`` are as in :func:`gradient_descent`.  ``record`` is called
+    with the network as a ``Start``, which the run's ``network`` is too.  Errors as of
+    :func:`gradient_descent`.
 
     >>> from lib.training.losses import SQUARE
     >>> run = spherical_descent(Start([[1.0]], [-5.0], [1]), [[1.0]], [1.0], SQUARE, step=0.1, steps=200,
@@ -191,18 +150,18 @@ def spherical_descent(
     """
     if not isinstance(start, Start) or not np.array_equal(start.log_norms, start.log_outputs):
         raise ValueError(f"start is {start!r}, allowed: a balanced Start")
-    x, y, count = _data(inputs, labels, start.directions.shape[-1], loss, reduction)
-    step, steps, slope = number("step", step, 0), whole("steps", steps), number("slope", slope, 0, 1, "[]")
-    share, s = 1 / count, start.signs
+    x, y = _data(inputs, labels, start.directions.shape[-1], loss)
+    step, steps = number("step", step, 0), whole("steps", steps)
+    share, s = 1 / len(y), start.signs
 
     def descend(now: tuple[np.ndarray, np.ndarray], k: int) -> tuple[np.ndarray, np.ndarray]:
         v, rho = now
         z = v @ x.T
-        gates = np.where(z > 0, 1.0, slope)
+        active = z > 0
         with np.errstate(over="ignore", invalid="ignore"):
-            outputs = np.einsum("...m,...mn->...n", s * np.exp(2 * rho), gates * z)
+            outputs = np.einsum("...m,...mn->...n", s * np.exp(2 * rho), active * z)
             forces = -share * loss.slope(outputs, y)
-            drive = s[..., None] * ((gates * forces[..., None, :]) @ x)
+            drive = s[..., None] * ((active * forces[..., None, :]) @ x)
             rho = rho + step * (drive * v).sum(axis=-1)
             v = v + step * drive
             v /= np.linalg.norm(v, axis=-1, keepdims=True)
@@ -210,16 +169,16 @@ def spherical_descent(
             raise Diverged(f"norms are not finite after step {k + 1}: take steps shorter than {step:g}")
         return v, rho
 
+    def network(now: tuple[np.ndarray, np.ndarray]) -> Start:
+        return Start(*now, s)
+
     first = (start.directions, start.log_norms)
-    return run_steps(first, descend, steps, record, record_at, shown=lambda now: Start(now[0], now[1], s))
+    run = run_steps(first, descend, steps, lambda now: record(network(now)), record_at)
+    return replace(run, network=network(run.network))
 
 
-def _data(
-    inputs: ArrayLike, labels: ArrayLike, d: int, loss: Loss, reduction: str
-) -> tuple[np.ndarray, np.ndarray, int]:
-    """Return checked inputs (n, d) and labels (n,), and what the summed loss is divided by."""
+def _data(inputs: ArrayLike, labels: ArrayLike, d: int, loss: Loss) -> tuple[np.ndarray, np.ndarray]:
     if not isinstance(loss, Loss):
         raise ValueError(f"loss is {loss!r}, allowed: a Loss such as lib.training.losses.LOGISTIC")
     x = array("inputs", inputs, ("n", d))
-    y = (checks.signs if loss.classifies else array)("labels", labels, (len(x),))
-    return x, y, len(y) if choice("reduction", reduction, ("mean", "sum")) == "mean" else 1
+    return x, (checks.signs if loss.classifies else array)("labels", labels, (len(x),))

@@ -40,68 +40,42 @@ class Loss:
     classifies: bool = True
 
 
-def _minus(y: ArrayLike) -> np.ndarray:
-    return np.negative(y, dtype=float)
+def _of_margin(
+    name: str, value: Callable[[np.ndarray], np.ndarray], slope: Callable[[np.ndarray], np.ndarray]
+) -> Loss:
+    """Return the loss ``value(-y f)``, where ``slope`` is the derivative of ``value``."""
+
+    def at(f: ArrayLike, y: ArrayLike) -> np.ndarray:
+        return value(np.multiply(np.negative(y, dtype=float), f, dtype=float))
+
+    def derivative(f: ArrayLike, y: ArrayLike) -> np.ndarray:
+        minus = np.negative(y, dtype=float)
+        return minus * slope(np.multiply(minus, f, dtype=float))
+
+    return Loss(name, at, derivative)
 
 
-def _below(f: ArrayLike, y: ArrayLike) -> np.ndarray:
-    """Return the negative margin ``-y f``."""
-    return np.multiply(_minus(y), f, dtype=float)
-
-
-def _softplus(f: ArrayLike, y: ArrayLike) -> np.ndarray:
-    return np.logaddexp(0, _below(f, y))
-
-
-def _sigmoid(f: ArrayLike, y: ArrayLike) -> np.ndarray:
-    return _minus(y) * expit(_below(f, y))
-
-
-def _twice_softplus(f: ArrayLike, y: ArrayLike) -> np.ndarray:
-    return 2 * _softplus(f, y)
-
-
-def _twice_sigmoid(f: ArrayLike, y: ArrayLike) -> np.ndarray:
-    return 2 * _sigmoid(f, y)
-
-
-def _exponential(f: ArrayLike, y: ArrayLike) -> np.ndarray:
+def _exp(s: np.ndarray) -> np.ndarray:
     with np.errstate(over="ignore"):
-        return np.exp(_below(f, y))
-
-
-def _exponential_slope(f: ArrayLike, y: ArrayLike) -> np.ndarray:
-    return _minus(y) * _exponential(f, y)
-
-
-def _hinge(f: ArrayLike, y: ArrayLike) -> np.ndarray:
-    return np.maximum(0, 1 + _below(f, y))
-
-
-def _hinge_slope(f: ArrayLike, y: ArrayLike) -> np.ndarray:
-    return _minus(y) * (_below(f, y) > -1)
+        return np.exp(s)
 
 
 def _square(f: ArrayLike, y: ArrayLike) -> np.ndarray:
     with np.errstate(over="ignore"):
-        return 0.5 * _square_slope(f, y) ** 2
+        return 0.5 * np.subtract(f, y, dtype=float) ** 2
 
 
-def _square_slope(f: ArrayLike, y: ArrayLike) -> np.ndarray:
-    return np.subtract(f, y, dtype=float)
-
-
-LOGISTIC = Loss("logistic", _softplus, _sigmoid)
+LOGISTIC = _of_margin("logistic", lambda s: np.logaddexp(0, s), expit)
 """Cross-entropy of a sigmoid, ``log(1 + exp(-y f))``; its slope at ``f = 0`` is ``-y/2``."""
 
-TWICE_LOGISTIC = Loss("twice logistic", _twice_softplus, _twice_sigmoid)
+TWICE_LOGISTIC = _of_margin("twice logistic", lambda s: 2 * np.logaddexp(0, s), lambda s: 2 * expit(s))
 """``2 log(1 + exp(-y f))``, normalised so that its slope at ``f = 0`` is ``-y`` [min2024, App. B]."""
 
-EXPONENTIAL = Loss("exponential", _exponential, _exponential_slope)
+EXPONENTIAL = _of_margin("exponential", _exp, _exp)
 """``exp(-y f)``; its slope at ``f = 0`` is ``-y``."""
 
-HINGE = Loss("hinge", _hinge, _hinge_slope)
+HINGE = _of_margin("hinge", lambda s: np.maximum(0, 1 + s), lambda s: s > -1)
 """``max(0, 1 - y f)``; at the kink its slope is 0."""
 
-SQUARE = Loss("square", _square, _square_slope, classifies=False)
+SQUARE = Loss("square", _square, lambda f, y: np.subtract(f, y, dtype=float), classifies=False)
 """``(f - y)^2 / 2``; its slope at ``f = 0`` is ``-y``."""

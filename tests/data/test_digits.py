@@ -59,40 +59,36 @@ def test_a_file_that_is_not_mnists_is_refused_and_not_replaced(folder, fetch):
 
 
 @pytest.fixture
-def mirrors(tmp_path, monkeypatch):
-    """Two web servers, one with a wrong file of images and no other, and one with the right ones."""
-    folders = [tmp_path / "bad", tmp_path / "good"]
-    for each in folders:
-        each.mkdir()
-    write_mnist(folders[1], monkeypatch)
-    (folders[0] / IMAGES).write_bytes(b"<html>moved</html>")
+def mirror(tmp_path, monkeypatch):
+    """A web server with the right files."""
+    folder = tmp_path / "mirror"
+    folder.mkdir()
+    write_mnist(folder, monkeypatch)
 
     class Silent(http.server.SimpleHTTPRequestHandler):
         def log_message(self, *arguments):
             pass
 
-    servers = [
-        http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Silent, directory=str(each)))
-        for each in folders
-    ]
-    for server in servers:
+    silent = functools.partial(Silent, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), silent) as server:
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    yield [f"http://127.0.0.1:{server.server_port}/" for server in servers]
-    for server in servers:
+        monkeypatch.setattr(digits, "MIRROR", f"http://127.0.0.1:{server.server_port}/")
+        yield folder
         server.shutdown()
-        server.server_close()
 
 
-def test_fetching_takes_the_first_mirror_with_good_files(tmp_path, monkeypatch, mirrors):
-    monkeypatch.setattr("time.sleep", lambda seconds: None)  # between two tries
-    monkeypatch.setattr(digits, "MIRRORS", mirrors)
+def test_what_was_fetched_is_found_again(mirror):
     assert np.array_equal(mnist("test", fetch=True)[0], idx_pair()[0])
-    # What was fetched is found again without the network, in the cache.
-    monkeypatch.setattr(digits, "MIRRORS", mirrors[:1])
+    for path in mirror.iterdir():
+        path.unlink()
     assert np.array_equal(mnist("test")[0], idx_pair()[0])
-    monkeypatch.setenv("LEARNING_DYNAMICS_MNIST", str(tmp_path / "new"))
-    with pytest.raises(ConnectionError, match=rf"no mirror has a good {IMAGES}: {mirrors[0]}.*SHA256"):
+
+
+def test_a_mirror_with_a_wrong_file_is_refused(mirror, tmp_path):
+    (mirror / IMAGES).write_bytes(b"<html>moved</html>")
+    with pytest.raises(ValueError, match=f"{IMAGES}.*does not match the known hash"):
         mnist("test", fetch=True)
+    assert not (tmp_path / "cache").exists() or not [*(tmp_path / "cache").rglob("*.gz")]
 
 
 def test_a_pair_of_mnist(folder):

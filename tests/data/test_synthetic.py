@@ -35,11 +35,6 @@ def test_separable_data_are_separable_and_spread_over_decades(family):
         assert set(labels) == {-1, 1} and least_signed_cosine(inputs, labels) > 0
 
 
-def test_a_separable_family_that_does_not_exist_is_refused():
-    with pytest.raises(ValueError, match="family is 'wider', allowed: one of circular, wide, orthant"):
-        separable_data("wider", 3, rng=np.random.default_rng(0))
-
-
 def test_gaussians_without_spread_are_antipodes():
     inputs, labels = antipodal_gaussians(4, (3.0, 0.0, 1.0), 0.0, rng=np.random.default_rng(0))
     np.testing.assert_array_equal(inputs, labels[:, None] * [3.0, 0.0, 1.0])

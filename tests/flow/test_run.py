@@ -155,9 +155,7 @@ def test_spherical_descent_converges_to_the_sliding_flow_at_first_order(seed):
     etas = 2.0 ** -np.arange(8, 14)
     errors = []
     for eta in etas:
-        run = spherical_descent(
-            Start(*start[:3]), *start[3:], step=eta, steps=round(1 / eta), reduction="sum"
-        )
+        run = spherical_descent(Start(*start[:3]), *start[3:], step=len(y) * eta, steps=round(1 / eta))
         errors.append(np.abs(run.network.directions - exact.directions[-1]).max())
     # Steps chatter across the boundary with a phase of their own, so single ratios scatter about 2.
     assert 0.8 < np.polyfit(np.log(etas), np.log(errors), 1)[0] < 1.2

@@ -8,13 +8,10 @@ from lib.data.synthetic import cone_data
 from lib.geometry import patterns as geometry
 
 
-def test_separability_names_the_offending_pair():
-    inputs = np.array([[1.0, 0.0], [0.6, 0.8], [0.6, 0.8]])
-    with pytest.raises(ValueError, match=r"Assumption 1.*data 1 and 2"):
-        geometry.require_orthogonally_separable(inputs, [1, 1, -1])
-    with pytest.raises(ValueError, match=r"data 0 and 1 have signed cosine 0,"):
-        geometry.require_orthogonally_separable(np.eye(2), [1, 1])
-    assert geometry.require_orthogonally_separable(inputs[:2], [1, 1]) == pytest.approx(0.6)
+def test_the_least_signed_cosine_is_that_of_two_different_data():
+    inputs = np.array([[1.0, 0.0], [1.2, 1.6], [0.6, 0.8]])
+    assert geometry.least_signed_cosine(inputs, [1, 1, -1]) == pytest.approx(-1)
+    assert geometry.least_signed_cosine(inputs[:2], [-1, -1]) == pytest.approx(0.6)
     assert geometry.least_signed_cosine(inputs[:1], [1]) == 1.0
 
 
@@ -24,12 +21,9 @@ def test_regions():
     assert geometry.regions(w @ inputs.T > 0, labels).tolist() == ["S+", "S-", "dead"]
     every = np.ones((2, 3, 2), dtype=bool)
     assert (geometry.regions(every, labels) == "other").all()
-
-
-@pytest.mark.parametrize("sign", [1, -1])
-def test_a_dead_neuron_is_dead_on_data_of_one_class_too(sign):
-    found = geometry.regions([[False, False], [True, True]], [sign, sign])
-    assert found.tolist() == ["dead", "S+" if sign > 0 else "S-"]
+    for sign, region in ((1, "S+"), (-1, "S-")):  # dead also where the data are of one class
+        found = geometry.regions([[False, False], [True, True]], [sign, sign])
+        assert found.tolist() == ["dead", region]
 
 
 @pytest.mark.parametrize("mu", [0.1, 0.5])

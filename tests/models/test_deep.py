@@ -1,4 +1,4 @@
-"""Deep networks: gradients by differences, two layers by the other class, what the flow conserves."""
+"""Deep networks: gradients by differences, two layers by the other class, batches."""
 
 from itertools import pairwise
 
@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lib.flow.weights import layers_flow, weights_flow
 from lib.models import deep
 from lib.models.two_layer import TwoLayer
 from lib.training.losses import LOGISTIC
@@ -70,23 +69,3 @@ def test_a_balanced_network_has_the_logits_and_equal_sizes(depth):
     np.testing.assert_allclose(deep.outputs(layers, x), logits[:, None] * y, rtol=1e-12)
     sizes = [np.linalg.norm(w, axis=-1) for w in layers[:-1]] + [np.abs(layers[-1][:, 0])]
     np.testing.assert_allclose(sizes, np.broadcast_to(sizes[0], np.shape(sizes)), rtol=1e-12)
-
-
-def test_the_flow_keeps_the_balance_of_neighbouring_layers_and_lets_the_loss_fall():
-    rng = np.random.default_rng(1)  # positive weights and inputs: no neuron changes, the order is kept
-    layers = [rng.uniform(0.1, 0.7, shape) for shape in ((4, 3), (2, 4), (2, 2), (1, 2))]
-    x, times = rng.uniform(0, 1, (5, 3)), np.linspace(0, 3, 7)
-    run = layers_flow(layers, x, np.ones(5), 3.0)(times)
-    for below, above in pairwise(run):
-        balance = above.swapaxes(-1, -2) @ above - below @ below.swapaxes(-1, -2)
-        np.testing.assert_allclose(balance, np.broadcast_to(balance[0], balance.shape), atol=1e-8)
-    assert (np.diff(LOGISTIC.value(deep.outputs(run, x), 1.0).sum(axis=-1)) < 0).all()
-
-
-def test_two_flows_of_two_layers_agree():
-    (w, a), x, y = drawn((3, 2, 1), seed=3)
-    w, x = np.abs(w), np.abs(x)
-    other = weights_flow(TwoLayer(w, a[0]), x, y, LOGISTIC, [0.0, 0.5])
-    run = layers_flow([w, a], x, y, 0.5)
-    np.testing.assert_allclose(run(0.5)[0], other.w[-1], rtol=1e-8)
-    np.testing.assert_allclose(run([0.0, 0.5])[1][:, 0], other.a, rtol=1e-8)

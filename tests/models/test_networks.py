@@ -1,15 +1,11 @@
-"""Two-layer networks: batches, symmetries, gradients by complex steps, and what arguments may look like."""
+"""Two-layer networks: the formula, gradients by complex steps, batches, and starts at every scale."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 
 from lib.models.two_layer import Start, TwoLayer
-
-ENTRIES = st.floats(-3, 3)
-SLOPES = st.sampled_from([0.0, 0.3, 1.0])
 
 
 def drawn(seed=0, lead=(), m=4, d=3, slope=0.3):
@@ -17,49 +13,25 @@ def drawn(seed=0, lead=(), m=4, d=3, slope=0.3):
     return TwoLayer(rng.standard_normal((*lead, m, d)), rng.standard_normal((*lead, m)), slope)
 
 
-@given(arrays(float, (4, 3), elements=ENTRIES), arrays(float, 4, elements=ENTRIES), SLOPES)
-def test_units_add_up_and_their_order_does_not_matter(w, a, slope):
-    inputs = np.random.default_rng(0).standard_normal((5, 3))
-    units = [TwoLayer(w[[j]], a[[j]], slope)(inputs) for j in range(4)]
-    whole = TwoLayer(w, a, slope)(inputs)
-    np.testing.assert_allclose(whole, sum(units), atol=1e-13)
-    np.testing.assert_allclose(TwoLayer(w[::-1], a[::-1], slope)(inputs), whole, atol=1e-13)
-
-
-@given(st.floats(0.01, 100), SLOPES)
-def test_scale_moves_between_the_layers(factor, slope):
-    network, inputs = drawn(slope=slope), np.random.default_rng(1).standard_normal((5, 3))
-    moved = network.with_weights(network.w * factor, network.a / factor)
-    np.testing.assert_allclose(moved(inputs), network(inputs), rtol=1e-12, atol=1e-14)
-
-
-@given(SLOPES)
-def test_gradients_obey_euler_for_both_layers(slope):
-    network, inputs = drawn(slope=slope), np.random.default_rng(2).standard_normal((5, 3))
-    slopes = np.arange(1.0, 6.0)
-    in_w, in_a = network.gradients(inputs, slopes)
-    # The output has degree one in each layer, unit by unit: <dl/dw_j, w_j> = a_j dl/da_j.
-    np.testing.assert_allclose((in_w * network.w).sum(axis=1), network.a * in_a, rtol=1e-12, atol=1e-13)
-    assert (network.a @ in_a) == pytest.approx(slopes @ network(inputs), rel=1e-12)
-
-
-def test_gradients_are_derivatives_by_complex_steps():
-    network, inputs = drawn(), np.random.default_rng(3).standard_normal((5, 3))
+@pytest.mark.parametrize("slope", [0.0, 0.3, 1.0])
+def test_outputs_and_gradients_are_those_of_the_formula(slope):
+    network, inputs = drawn(slope=slope), np.random.default_rng(3).standard_normal((5, 3))
     slopes, step = np.linspace(-1, 1, 5), 1e-30
     in_w, in_a = network.gradients(inputs, slopes)
 
-    def weighted(w, a):
+    def outputs(w, a):
         z = inputs @ w.T
-        return slopes @ np.where(z.real > 0, z, network.slope * z) @ a
+        return np.where(z.real > 0, z, slope * z) @ a
 
+    np.testing.assert_allclose(network(inputs), outputs(network.w, network.a), rtol=1e-13)
     for j in range(4):
         for k in range(3):
             w = network.w.astype(complex)
             w[j, k] += 1j * step
-            assert weighted(w, network.a).imag / step == pytest.approx(in_w[j, k], rel=1e-12)
+            assert slopes @ outputs(w, network.a).imag / step == pytest.approx(in_w[j, k], rel=1e-12)
         a = network.a.astype(complex)
         a[j] += 1j * step
-        assert weighted(network.w, a).imag / step == pytest.approx(in_a[j], rel=1e-12)
+        assert slopes @ outputs(network.w, a).imag / step == pytest.approx(in_a[j], rel=1e-12)
 
 
 def test_at_zero_the_derivative_is_the_slope():

@@ -46,13 +46,6 @@ def test_logit_solves_the_integrated_equation_from_any_start(logarithm, power, n
     assert abs((exact(u) - exact(u0) - rise) / (1 + mpmath.exp(mpmath.mpf(u)))) < 5e-14
 
 
-def test_logit_is_a_semigroup_and_scales_with_the_norm():
-    times = np.linspace(0, 30, 50)
-    once = curves.logit(times + 4, 0.02)
-    np.testing.assert_allclose(once, curves.logit(times, curves.logit(4.0, 0.02)), rtol=1e-13)
-    np.testing.assert_allclose(curves.logit(times, 0.02, 3.0), curves.logit(3 * times, 0.02), rtol=1e-13)
-
-
 def test_late_logits_keep_growing_like_the_logarithm():
     late = curves.logit([1e100, 1e300], [[1e-12], [30.0], [600.0]])
     assert (np.diff(late, axis=1) > 0).all() or late[2, 0] == 600

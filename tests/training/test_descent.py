@@ -1,17 +1,15 @@
-"""Descent: against torch step by step, batches of seeds, orders of convergence, records, errors, imports."""
+"""Descent: against torch step by step, batches of seeds, order of convergence, records, errors, imports."""
 
-import pickle
+import re
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
 from lib.models.two_layer import Start, TwoLayer
-from lib.training.descent import Diverged, Reason, gradient_descent, spherical_descent
+from lib.training.descent import Diverged, gradient_descent, spherical_descent
 from lib.training.losses import EXPONENTIAL, HINGE, LOGISTIC, SQUARE, TWICE_LOGISTIC
 
 TORCH = {
@@ -81,46 +79,27 @@ def test_stochastic_descent_is_that_of_torch_for_every_seed_of_a_batch(loss):
         np.testing.assert_allclose(run.network.a[index], a, rtol=1e-11, atol=1e-12)
 
 
-@given(st.integers(0, 40), st.integers(0, 40))
-def test_a_run_continues_where_another_stopped(first, second):
-    network, inputs, labels = problem()
-    whole = gradient_descent(network, inputs, labels, LOGISTIC, step=0.1, steps=first + second)
-    assert (whole.made, whole.reason) == (first + second, Reason.FINISHED)
-    half = gradient_descent(network, inputs, labels, LOGISTIC, step=0.1, steps=first).network
-    rest = gradient_descent(half, inputs, labels, LOGISTIC, step=0.1, steps=second)
-    np.testing.assert_array_equal(whole.network.w, rest.network.w)
-
-
-def test_records_are_taken_where_asked_and_the_second_layer_can_stay():
-    network, inputs, labels = problem()
-    run = gradient_descent(
-        network, inputs, labels, LOGISTIC, step=0.1, steps=5, train_a=False,
-        record=lambda now: (now.a, now(inputs)), record_at=[3, 0, 3.0],
-    )  # fmt: skip
-    assert run.steps.tolist() == [0, 3] and len(run.recorded) == 2
-    np.testing.assert_array_equal(run.recorded[1][0], network.a)
-    three = gradient_descent(network, inputs, labels, LOGISTIC, step=0.1, steps=3, train_a=False)
-    np.testing.assert_array_equal(run.recorded[1][1], three.network(inputs))
+def test_records_are_taken_where_asked_and_do_not_depend_on_what_follows():
+    network, *data = problem()
+    options = {"step": 0.1, "record": lambda now: now.w}
+    run = gradient_descent(network, *data, LOGISTIC, steps=5, record_at=[3, 0, 3.0], **options)
+    assert run.steps.tolist() == [0, 3] and run.recorded[0] is network.w
+    three = gradient_descent(network, *data, LOGISTIC, steps=3, **options)
+    assert three.steps.tolist() == [0, 3]
+    np.testing.assert_array_equal(run.recorded[1], three.network.w)
 
 
 @pytest.mark.parametrize("loss", [SQUARE, EXPONENTIAL], ids=lambda loss: loss.name)
-def test_a_run_that_diverges_stops_and_keeps_what_was_recorded(loss):
+def test_a_run_that_diverges_names_the_step(loss):
     network, inputs, labels = problem(slope=1.0, lead=(2,))
     tame = network.with_weights(network.w * [[[1e-9]], [[1.0]]], network.a * [[1e-9], [1.0]])
-    arguments = (tame, inputs, labels, loss)
-    with pytest.raises(Diverged, match=r"not finite after step \d+: take steps shorter than 30") as caught:
-        gradient_descent(
-            *arguments, step=30, steps=300, record=lambda now: abs(now.w).max(), record_at=range(301)
-        )
-    run = pickle.loads(pickle.dumps(caught.value)).run
-    taken = run.made
-    assert run.reason is Reason.DIVERGED
-    assert run.steps.tolist() == list(range(taken + 1))
-    assert len(run.recorded) == taken + 1 and np.isfinite(run.recorded).all()
-    again = gradient_descent(*arguments, step=30, steps=taken)
-    np.testing.assert_array_equal(again.network.w, run.network.w)
-    with pytest.raises(Diverged):
-        gradient_descent(*arguments, step=30, steps=taken + 1)
+    with pytest.raises(Diverged, match="shorter than 30") as caught:
+        gradient_descent(tame, inputs, labels, loss, step=30, steps=300)
+    step = int(re.search(r"not finite after step (\d+)", str(caught.value))[1])
+    last = gradient_descent(tame, inputs, labels, loss, step=30, steps=step - 1)
+    assert np.isfinite(last.network.w).all()
+    with pytest.raises(Diverged, match=f"step {step}:"):
+        gradient_descent(tame, inputs, labels, loss, step=30, steps=step)
 
 
 def balanced(network, shift=0.0):
@@ -129,43 +108,16 @@ def balanced(network, shift=0.0):
     return Start(network.w / norms[..., None], np.log(norms) + shift, np.sign(network.a))
 
 
-@pytest.mark.parametrize(
-    ("error", "reason"), [(OSError("disk full"), Reason.FAILED), (KeyboardInterrupt(), Reason.INTERRUPTED)]
-)
-@pytest.mark.parametrize("spherical", [False, True])
-def test_an_error_keeps_the_run_which_can_go_on(error, reason, spherical):
-    def record(*network):
-        seen.append(network)
-        if len(seen) == 3:
-            raise error
-        return len(seen)
-
-    seen = []
-    network, *data = problem()
-    if spherical:
-        start, descend = balanced(network), spherical_descent
-    else:
-        start, descend = network, gradient_descent
-    with pytest.raises(type(error)) as caught:
-        descend(start, *data, LOGISTIC, step=0.1, steps=20, record=record, record_at=(0, 5, 10, 15))
-    run = caught.value.run
-    assert (run.reason, run.made, run.steps.tolist(), run.recorded) == (reason, 10, [0, 5], (1, 2))
-    rest = descend(run.network, *data, LOGISTIC, step=0.1, steps=10).network
-    once = descend(start, *data, LOGISTIC, step=0.1, steps=20).network
-    np.testing.assert_array_equal(*((one.directions if spherical else one.w) for one in (rest, once)))
-
-
-@pytest.mark.parametrize("slope", [0.0, 0.2])
 @EVERY_LOSS
-def test_spherical_steps_are_plain_steps_to_first_order_at_every_seed_of_a_batch(loss, slope):
+def test_spherical_steps_are_plain_steps_to_first_order_at_every_seed_of_a_batch(loss):
     """The distance of the two after one step falls with the square of the step."""
-    network, inputs, labels = problem(scale=0.5, slope=slope, lead=(3,))
+    network, inputs, labels = problem(scale=0.5, lead=(3,))
     start, apart = balanced(network), []
-    network = start.network(slope)
-    for step in (1e-3, 5e-4):
-        options = {"step": step, "steps": 1, "reduction": "sum"}
+    network = start.network()
+    for step in (7e-3, 3.5e-3):
+        options = {"step": step, "steps": 1}
         plain = gradient_descent(network, inputs, labels, loss, **options).network
-        end = spherical_descent(start, inputs, labels, loss, slope=slope, **options).network
+        end = spherical_descent(start, inputs, labels, loss, **options).network
         np.testing.assert_allclose(np.linalg.norm(end.directions, axis=-1), 1, rtol=1e-14)
         assert (end.signs == start.signs).all()
         end = end.network()
@@ -189,20 +141,17 @@ def test_spherical_steps_shift_with_a_tiny_scale_and_record():
     np.testing.assert_allclose(alone.network.log_norms, one.network.log_norms[1], rtol=1e-12)
 
 
-def test_a_spherical_step_that_overflows_keeps_the_run_before_it():
+def test_a_spherical_step_that_overflows_is_named():
     # The output is e^7 on the wrong side, where the exponential loss is infinite.
-    with pytest.raises(Diverged, match=r"not finite after step 1: take steps shorter than 0.1") as caught:
+    with pytest.raises(Diverged, match=r"not finite after step 1: take steps shorter than 0.1"):
         spherical_descent(Start([[1.0]], [3.5], [1]), [[1.0]], [-1], EXPONENTIAL, step=0.1, steps=50)
-    assert caught.value.run.made == 0 and caught.value.run.network.log_norms == 3.5
-
-
-NETWORK, INPUTS, LABELS = problem()
 
 
 def test_spherical_steps_ask_for_a_balanced_start():
-    for start in (NETWORK, Start([[1.0, 0.0, 0.0]], [0.0], [1], [-1.0])):
+    network, *data = problem()
+    for start in (network, Start([[1.0, 0.0, 0.0]], [0.0], [1], [-1.0])):
         with pytest.raises(ValueError, match="allowed: a balanced Start"):
-            spherical_descent(start, INPUTS, LABELS, LOGISTIC, step=0.1, steps=1)
+            spherical_descent(start, *data, LOGISTIC, step=0.1, steps=1)
 
 
 def test_two_layer_networks_are_trained_without_torch():
