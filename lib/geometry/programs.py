@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -286,7 +286,8 @@ def minimum_norm_interpolation(inputs: ArrayLike, labels: ArrayLike, *, slope: f
 
     ``inputs`` is (n, d) with n at most 8, ``labels`` (n,) real and not all zero, ``slope`` the leaky slope,
     from 0 to below 1.  Raises ``ValueError`` for other shapes and values, and for data that no ReLU network
-    without bias interpolates; :class:`SolverFailure` if the solver gives up or leaves a residual of 1e-6.
+    without bias interpolates, naming two on one ray; :class:`SolverFailure` if the solver gives up or leaves
+    a residual of 1e-6.
 
     >>> solved = minimum_norm_interpolation([[-0.5, 1.0], [2.0, 1.0]], [-1.0, 1.0])
     >>> round(solved.value, 6), solved.network([[2.0, 1.0]]).round(6)
@@ -301,6 +302,12 @@ def minimum_norm_interpolation(inputs: ArrayLike, labels: ArrayLike, *, slope: f
         raise ValueError(f"inputs holds {len(x)} data, allowed: up to {MOST_DATA} (2^n patterns)")
     if not y.any():
         raise ValueError("labels are all zero, allowed: others; the zero network interpolates these")
+    norms = np.linalg.norm(x, axis=1)
+    for i, k in combinations(range(len(x)), 2):  # a zero input lies on every ray
+        apart, off = norms[i] * x[k] - norms[k] * x[i], norms[i] * y[k] - norms[k] * y[i]
+        on_one_ray = np.linalg.norm(apart) <= 1e-12 * norms[i] * norms[k]
+        if on_one_ray and abs(off) > 1e-12 * np.abs([norms[i] * y[k], norms[k] * y[i]]).max():
+            raise ValueError(f"inputs {i} and {k} lie on one ray, allowed: with labels in proportion")
     # Networks are homogeneous: solved for inputs of norm 1, in their span, with labels of at most 1.
     sizes = np.where(x.any(axis=1), np.linalg.norm(x, axis=1), 1.0)
     height = np.abs(y / sizes).max()
@@ -322,8 +329,8 @@ def minimum_norm_interpolation(inputs: ArrayLike, labels: ArrayLike, *, slope: f
         problem.solve(solver=cvxpy.CLARABEL, **_TOLERANCES)
     if problem.status in ("infeasible", "infeasible_inaccurate"):
         raise ValueError(
-            "no ReLU network without bias fits these inputs and labels: it is zero at a zero input, in "
-            "proportion on a ray, and at opposite inputs it differs by a linear function"
+            "no ReLU network without bias fits these inputs and labels: at opposite inputs it differs by a "
+            "linear function, and the labels do not"
         )
     if vectors.value is None:
         raise SolverFailure(f"Clarabel ended with the status {problem.status}; merge inputs that share a ray")

@@ -6,7 +6,7 @@ Leading axes of the weights (seeds, say) are networks that do not see each other
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,24 +22,26 @@ from lib.training.losses import Loss
 class Run:
     """A run of a trainer: ``recorded[k]`` is what ``record`` returned after ``steps[k]`` steps.
 
-    ``network`` is the network at the end, from which a trainer goes on; ``memory`` is what the optimiser
-    remembers then, where there is one.
+    ``network`` is the network after ``made`` steps, from which a trainer goes on; ``memory`` is what the
+    optimiser remembers then, where there is one.
     """
 
     network: Any
     steps: np.ndarray
     recorded: tuple
+    made: int
     memory: Any = None
 
 
 class Diverged(ArithmeticError):
     """Weights, logits or objective are no longer finite: the steps are too long.
 
-    Where networks of a stack are lost, ``seeds`` names them and ``run`` is the :class:`Run` of all.
+    ``run`` is the :class:`Run` until then, as of every error of a trainer.  Where networks of a stack are
+    lost and the others went on, ``seeds`` names them.
     """
 
+    run: Run
     seeds: tuple[int, ...] = ()
-    run: Run | None = None
 
 
 def run_steps(
@@ -48,18 +50,35 @@ def run_steps(
     steps: int,
     record: Callable[[Any], Any],
     record_at: Iterable[int] | None,
+    shown: Callable[[Any], Any] = lambda network: network,
+    memory: Callable[[], Any] = lambda: None,
 ) -> Run:
-    """Make ``network = step(network, k)`` for k from 0 to ``steps - 1``, and record on the way.
+    """Make ``network = step(network, k)`` for k from 0 to ``steps - 1``, record on the way, and lose nothing.
 
-    ``record`` and ``record_at`` are those of the trainers, which call this.
+    Every error, ``KeyboardInterrupt`` too, leaves with the :class:`Run` until then as its attribute ``run``.
+    ``record`` and ``record_at`` are those of the trainers, which call this; ``shown`` makes the network of
+    what steps, ``memory`` returns what the optimiser remembers.
     """
     wanted = set(wholes("record_at", [0, steps] if record_at is None else [*record_at], 0, steps).tolist())
-    recorded = {0: record(network)} if 0 in wanted else {}
-    for k in range(steps):
-        network = step(network, k)
-        if k + 1 in wanted:
-            recorded[k + 1] = record(network)
-    return Run(network, np.array([*recorded], dtype=int), tuple(recorded.values()))
+    recorded: dict[int, Any] = {}
+    made = 0
+
+    def run() -> Run:
+        return Run(shown(network), np.array([*recorded], dtype=int), tuple(recorded.values()), made, memory())
+
+    try:
+        if 0 in wanted:
+            recorded[0] = record(shown(network))
+        while made < steps:
+            network = step(network, made)
+            made += 1
+            if made in wanted:
+                recorded[made] = record(shown(network))
+    except BaseException as error:
+        error.run = run()  # type: ignore[attr-defined]
+        error.add_note(f"the attribute run of this error has the run until step {made} of {steps}")
+        raise
+    return run()
 
 
 def gradient_descent(
@@ -85,8 +104,8 @@ def gradient_descent(
     ``record`` is called with the network at the step counts ``record_at`` (whole numbers from 0, the start,
     to ``steps``; default: start and end), once each and in their order in time.
 
-    Raises ``ValueError`` naming a bad argument, and :class:`Diverged` when the weights of one of the networks
-    are no longer finite.
+    Raises ``ValueError`` naming a bad argument, and :class:`Diverged`, which keeps the run until then, when
+    the weights of one of the networks are no longer finite.
 
     >>> from lib.training.losses import SQUARE
     >>> run = gradient_descent(TwoLayer([[0.5]], [0.5]), [[1.0]], [1.0], SQUARE, step=0.1, steps=2,
@@ -169,12 +188,8 @@ def spherical_descent(
             raise Diverged(f"norms are not finite after step {k + 1}: take steps shorter than {step:g}")
         return v, rho
 
-    def network(now: tuple[np.ndarray, np.ndarray]) -> Start:
-        return Start(*now, s)
-
     first = (start.directions, start.log_norms)
-    run = run_steps(first, descend, steps, lambda now: record(network(now)), record_at)
-    return replace(run, network=network(run.network))
+    return run_steps(first, descend, steps, record, record_at, shown=lambda now: Start(now[0], now[1], s))
 
 
 def _data(inputs: ArrayLike, labels: ArrayLike, d: int, loss: Loss) -> tuple[np.ndarray, np.ndarray]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
-from dataclasses import replace
 from itertools import repeat
 from typing import Any
 
@@ -60,8 +59,9 @@ def train(
     smaller.  ``record`` is called with the network in evaluation mode, without gradients, at the step counts
     ``record_at`` (default: start and end); it must not return views of parameters, which change later.
 
-    Raises ``ValueError`` naming a bad argument, and :class:`lib.training.descent.Diverged`, with the lost
-    ``seeds`` and the ``run``, if logits or objective of some are not finite at the end.
+    Raises ``ValueError`` naming a bad argument, and :class:`lib.training.descent.Diverged` with the lost
+    ``seeds`` if logits or objective of some are not finite at the end.  Every error has the run until then as
+    its attribute ``run``; Ctrl-C may cut a step in two.
 
     Example: ten networks learn "or", five steps and then five more.
 
@@ -84,6 +84,8 @@ def train(
         raise ValueError(f"start is {start!r}, allowed: a torch.nn.Module, or its run")
     labels, seeds = _checked(network.eval(), inputs, labels, objective)
     parameters = [value for value in network.parameters() if value.requires_grad]
+    if not callable(optimiser):
+        raise ValueError(f"optimiser is {optimiser!r}, allowed: one as partial(torch.optim.SGD, lr=0.1)")
     moving = optimiser(parameters)
     if isinstance(start, Run):
         # The memory of the steps before, with the lengths and decays that the optimiser has now.
@@ -111,10 +113,13 @@ def train(
         network.train()
         return seen
 
-    run = run_steps(network.train(), step, steps, look, record_at)
-    run = replace(run, memory=moving.state_dict()["state"])
-    network.eval()
-    moving.zero_grad()
+    try:
+        run = run_steps(
+            network.train(), step, steps, look, record_at, memory=lambda: moving.state_dict()["state"]
+        )
+    finally:
+        network.eval()
+        moving.zero_grad()
     with torch.no_grad():
         logits = network(inputs)
         lost = ~(torch.isfinite(objective(logits, labels)) & torch.isfinite(logits).all(dim=-1))
@@ -131,6 +136,10 @@ def _checked(
     network: torch.nn.Module, inputs: torch.Tensor, labels: torch.Tensor, objective: Objective
 ) -> tuple[torch.Tensor, int]:
     """Return the labels in the number type of the inputs, and how many seeds there are."""
+    kind = next(network.parameters()).dtype
+    if not isinstance(inputs, torch.Tensor) or inputs.dtype != kind or inputs.ndim < 2:
+        told = f"{getattr(inputs, 'dtype', type(inputs))} of shape {tuple(getattr(inputs, 'shape', ()))}"
+        raise ValueError(f"inputs is {told}, allowed: a {kind} tensor (n, d) or (seeds, n, d)")
     seeds, *rest = network(inputs[..., :1, :]).shape
     if rest != [1]:
         raise ValueError(f"start returns shape {(seeds, *rest)} for one of the inputs, allowed: (seeds, 1)")

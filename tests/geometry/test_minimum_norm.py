@@ -108,3 +108,12 @@ def test_inputs_of_many_dimensions_are_reduced_to_their_span():
     lifted = minimum_norm_interpolation(x @ rotation, y)
     np.testing.assert_allclose(lifted.value, least_of_the_line(), rtol=1e-7)
     np.testing.assert_allclose(lifted.network(x @ rotation), y, atol=1e-7)
+
+
+@pytest.mark.parametrize("second", [[3.0, 6.0], [0.0, 0.0]])
+def test_inputs_of_one_ray_have_labels_in_proportion(second):
+    x, y = np.array([[1.0, 2.0], [1.0, -1.0], second]), np.array([0.5, -0.3, 1.5 * any(second)])
+    alone = minimum_norm_interpolation(x[:2], y[:2]).value
+    assert minimum_norm_interpolation(x, y).value == pytest.approx(alone, rel=1e-6)
+    with pytest.raises(ValueError, match="inputs 0 and 2 lie on one ray"):
+        minimum_norm_interpolation(x, y + 1e-9 * np.eye(3)[2])

@@ -97,7 +97,7 @@ def test_a_run_that_diverges_names_the_step(loss):
         gradient_descent(tame, inputs, labels, loss, step=30, steps=300)
     step = int(re.search(r"not finite after step (\d+)", str(caught.value))[1])
     last = gradient_descent(tame, inputs, labels, loss, step=30, steps=step - 1)
-    assert np.isfinite(last.network.w).all()
+    np.testing.assert_array_equal(caught.value.run.network.w, last.network.w)
     with pytest.raises(Diverged, match=f"step {step}:"):
         gradient_descent(tame, inputs, labels, loss, step=30, steps=step)
 
@@ -106,6 +106,27 @@ def balanced(network, shift=0.0):
     """The start of the network's first layer, times exp(shift), and of its signs."""
     norms = np.linalg.norm(network.w, axis=-1)
     return Start(network.w / norms[..., None], np.log(norms) + shift, np.sign(network.a))
+
+
+@pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt()])
+@pytest.mark.parametrize("spherical", [False, True])
+def test_an_error_keeps_the_run_which_can_go_on(error, spherical):
+    def record(network):
+        if len(seen) == 2:
+            raise error
+        seen.append(network)
+        return len(seen)
+
+    seen = []
+    network, *data = problem()
+    start, descend = (balanced(network), spherical_descent) if spherical else (network, gradient_descent)
+    with pytest.raises(type(error)) as caught:
+        descend(start, *data, LOGISTIC, step=0.1, steps=20, record=record, record_at=(0, 5, 10, 15))
+    run = caught.value.run
+    assert (run.made, run.steps.tolist(), run.recorded) == (10, [0, 5], (1, 2))
+    rest = descend(run.network, *data, LOGISTIC, step=0.1, steps=10).network
+    once = descend(start, *data, LOGISTIC, step=0.1, steps=20).network
+    np.testing.assert_array_equal(*((one.directions if spherical else one.w) for one in (rest, once)))
 
 
 @EVERY_LOSS

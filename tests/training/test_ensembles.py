@@ -159,9 +159,30 @@ def test_a_seed_is_lost_with_its_logits_though_its_objective_is_finite():
     assert caught.value.seeds == (2,)
 
 
+@pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt()])
+def test_an_error_keeps_the_run_which_can_go_on(error):
+    def record(network):
+        if len(seen) == 2:
+            raise error
+        seen.append(network)
+        return len(seen)
+
+    seen = []
+    with pytest.raises(type(error)) as caught:
+        train(START, INPUTS, LABELS, steps=20, record=record, record_at=(0, 5, 10, 15), **SETTINGS)
+    run = caught.value.run
+    assert (run.made, run.steps.tolist(), run.recorded) == (10, [0, 5], (1, 2))
+    rest = train(run, INPUTS, LABELS, steps=10, **SETTINGS)
+    assert torch.equal(logits_of(rest), logits_of(train(START, INPUTS, LABELS, steps=20, **SETTINGS)))
+
+
 WRONG = {
     "start is 'START'": {"start": "START"},
     r"start returns shape \(3, 1, 4\)": {"start": torch.nn.Linear(2, 4, dtype=torch.float64)},
+    r"inputs is torch.float32 of shape \(3, 20, 2\), allowed: a torch.float64 tensor": {
+        "inputs": INPUTS.float()
+    },
+    "optimiser is SGD": {"optimiser": torch.optim.SGD([torch.zeros(1)], lr=0.1)},
     r"labels has shape \(3, 19\), allowed: \(20,\) or \(3, 20\)": {"labels": LABELS[:, 1:]},
     r"labels holds 0.0, allowed: \+1 and -1": {"labels": (LABELS + 1) / 2},
     r"objective returns shape \(\), allowed: \(3,\)": {"objective": lambda f, y: f.mean()},
