@@ -48,7 +48,7 @@ def alignment_constants(
 ) -> AlignmentConstants:
     """Return the constants for neurons (m, d) with output signs (m,).
 
-    Raises ``ValueError`` when mu is not positive (Assumption 1).
+    Raises ``ValueError`` when mu is not positive (Assumption 1), naming the pair of data.
 
     >>> constants = alignment_constants([[0.0, 1.0]], [1], [[1.0, 0.0], [0.6, 0.8]], [1, 1])
     >>> round(constants.mu, 12), round(constants.zeta, 12), constants.zeta_2
@@ -56,7 +56,12 @@ def alignment_constants(
     """
     norms = np.linalg.norm(inputs, axis=1)
     if (mu := least_signed_cosine(inputs, labels)) <= 0:
-        raise ValueError(f"inputs and labels have the least signed cosine {mu:.3g}, allowed: above 0")
+        signed = np.asarray(labels)[:, None] * inputs / norms[:, None]
+        i, k = np.unravel_index(np.argmin(signed @ signed.T), (len(norms), len(norms)))
+        raise ValueError(
+            f"inputs {i} and {k} with their labels have the signed cosine {mu:.3g}, allowed: above 0, "
+            "orthogonal separability (Assumption 1 of min2024)"
+        )
     return AlignmentConstants(
         n=len(norms),
         mu=mu,
