@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lib.experiments.__main__ import main
-from lib.experiments.records import ROOT, recorded
+from lib.experiments.records import ROOT, recorded, run_seed
 from lib.experiments.registry import find
 from tests.counting import calls
 
@@ -137,6 +137,14 @@ def test_an_interrupted_run_loses_no_finished_seed_and_leaves_no_worker(tmp_path
     assert sorted(seed for run in record.runs for seed in run["seeds"]) == list(range(8))
 
 
+def test_a_machine_without_the_folder_writes_nothing_and_hands_its_seeds_over(tmp_path, monkeypatch):
+    elsewhere = tmp_path / "elsewhere"
+    there = "lib.experiments.__main__.run_seed"
+    monkeypatch.setattr(there, lambda *parts: run_seed(*parts[:-1], elsewhere))
+    assert counting(tmp_path, "full", 2) == 0 and not elsewhere.exists()
+    assert newest(tmp_path, "full").metrics == expected(range(2))
+
+
 @pytest.fixture
 def cluster(tmp_path):
     """The address of a Dask scheduler on this machine, with two workers that nobody starts again."""
@@ -151,7 +159,7 @@ def cluster(tmp_path):
         for number in range(2)
     ]
     try:
-        until(at.exists)
+        until(lambda: at.exists() and at.read_text().rstrip().endswith("}"))
         yield json.loads(at.read_text())["address"]
     finally:
         for part in parts:
