@@ -8,15 +8,11 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import difflib
 import functools
 import hashlib
 import importlib
 import json
-import math
 import os
-import pkgutil
-import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -24,13 +20,10 @@ from typing import Any
 
 import joblib
 
-from lib.checks import whole
+from lib.checks import choice
 from lib.seeds import book_seed
 
 ROOT = Path(__file__).resolve().parents[2]
-NAME, WORDS = re.compile(r"[a-z0-9]+([-.][a-z0-9]+)*"), "small letters and digits, with - or . between"
-PACKAGE = __name__.rpartition(".")[0]
-PAPERS = re.compile(r"[a-z]+\d{4}")  # how the names of the modules begin that hold experiments
 DEVICES = ("cpu", "cuda")
 
 
@@ -48,10 +41,6 @@ def rounded(values: Any, digits: int = 4) -> Any:
     return float(f"{values:.{digits - 1}e}") if isinstance(values, float) else values
 
 
-def _itself(config: Any) -> Any:
-    return config
-
-
 @dataclasses.dataclass(frozen=True)
 class Experiment:
     """A named experiment: its configurations, and the function that runs seeds of one of them.
@@ -61,10 +50,8 @@ class Experiment:
     ``run(config, seeds, device)`` returns a dictionary of JSON values for each seed, in the order of the
     seeds; it draws, plots and writes nothing, and the metrics of a seed do not depend on the other seeds.
     ``fingerprint_of`` maps a configuration to one that takes about a second on the same paths of the code,
-    without files of the reader: its metrics tell when the code has changed.  ``seeds`` is how many seeds a
-    full run has, ``devices`` those that ``run`` can use.
-
-    Raises ``ValueError`` for a name that cannot be a file name, and for other configurations.
+    without files of the reader: its metrics tell when the code has changed.  ``devices`` are those that
+    ``run`` can use.
     """
 
     name: str
@@ -72,24 +59,9 @@ class Experiment:
     full: Any
     quick: Any
     run: Callable[[Any, Sequence[int], str], list[dict]]
-    fingerprint_of: Callable[[Any], Any] = _itself
+    fingerprint_of: Callable[[Any], Any]
     variants: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    seeds: int = 10
     devices: tuple[str, ...] = DEVICES
-
-    def __post_init__(self) -> None:
-        for name, value in (("name", self.name), *(("variants", variant) for variant in self.variants)):
-            if not (isinstance(value, str) and NAME.fullmatch(value)):
-                raise ValueError(f"{name} is {value!r}, allowed: {WORDS}")
-        for variant, config in self.configurations.items():
-            parameters = getattr(type(config), "__dataclass_params__", None)
-            if parameters is None or not parameters.frozen or type(config) is not type(self.full):
-                raise ValueError(f"{variant} is {config!r}, allowed: instances of one frozen dataclass")
-            for field in dataclasses.fields(config):
-                if not _is_plain(value := getattr(config, field.name)):
-                    raise ValueError(
-                        f"{variant}.{field.name} is {value!r}, allowed: finite numbers, words, None, tuples"
-                    )
 
     @property
     def configurations(self) -> dict[str, Any]:
@@ -98,17 +70,7 @@ class Experiment:
 
     def config(self, variant: str = "full") -> Any:
         """The configuration of that variant; an unknown one raises ``ValueError`` with those there are."""
-        if variant not in self.configurations:
-            raise ValueError(
-                f"variant is {variant!r}, allowed for {self.name}: {', '.join(self.configurations)}"
-            )
-        return self.configurations[variant]
-
-
-def _is_plain(value: Any) -> bool:
-    if type(value) is tuple:
-        return all(map(_is_plain, value))
-    return type(value) in (bool, int, str, type(None)) or (type(value) is float and math.isfinite(value))
+        return self.configurations[choice("variant", variant, self.configurations)]
 
 
 def plain(config: Any) -> dict[str, Any]:
@@ -119,43 +81,26 @@ def plain(config: Any) -> dict[str, Any]:
 REGISTRY: dict[str, Experiment] = {}
 
 
-def register(experiment: Experiment) -> Experiment:
-    """Put the experiment into the registry, and return it.
-
-    The same name may be registered again from the same module (which happens when it is reloaded); from
-    another one it raises ``ValueError`` that names both.
-    """
-    known = REGISTRY.get(experiment.name)
-    if known is not None and known.run.__module__ != experiment.run.__module__:
-        raise ValueError(
-            f"experiment {experiment.name!r} is registered by {known.run.__module__} already, "
-            f"and again by {experiment.run.__module__}"
-        )
+def register(experiment: Experiment) -> None:
+    """Put the experiment into the registry."""
     REGISTRY[experiment.name] = experiment
-    return experiment
 
 
-def find(name: str) -> Experiment:
-    """Return the experiment of that name; an unknown one raises ``ValueError`` with the nearest names."""
-    if name not in REGISTRY:
-        _import(lambda module: str(name).startswith(f"{module.partition('_')[0]}-"))
-    if name in REGISTRY:
-        return REGISTRY[name]
-    nearest = difflib.get_close_matches(str(name), load(), n=3, cutoff=0.0)
-    raise ValueError(f"name is {name!r}, which is no experiment; nearest: {', '.join(nearest) or 'none'}")
-
-
-def load() -> dict[str, Experiment]:
-    """Import every module of this package that registers experiments; return the registry sorted by name."""
-    _import(lambda module: True)
+def load(paper: str = "") -> dict[str, Experiment]:
+    """Import the modules of a paper, or of all papers; return the registry sorted by name."""
+    for path in sorted(Path(__file__).parent.glob("[a-z]*[0-9]*.py")):
+        if path.stem.startswith(paper):
+            importlib.import_module(f"lib.experiments.{path.stem}")
     return dict(sorted(REGISTRY.items()))
 
 
-def _import(wanted: Callable[[str], bool]) -> None:
-    """Import the modules of this package that are named by the key of a paper, as far as they are wanted."""
-    for module in pkgutil.iter_modules([str(Path(__file__).parent)]):
-        if PAPERS.match(module.name) and wanted(module.name):
-            importlib.import_module(f"{PACKAGE}.{module.name}")
+def find(name: str) -> Experiment:
+    """Return the experiment of that name, importing only its paper's modules.
+
+    An unknown name raises ``ValueError`` with those there are.
+    """
+    load(name.partition("-")[0])
+    return REGISTRY[name] if name in REGISTRY else REGISTRY[choice("name", name, load())]
 
 
 def quick(name: str, seeds: Sequence[int] = (0, 1, 2)) -> list[dict]:
@@ -163,27 +108,19 @@ def quick(name: str, seeds: Sequence[int] = (0, 1, 2)) -> list[dict]:
 
     ``BOOK_SEED`` moves the seeds, :func:`lib.seeds.book_seed`.
 
-    Raises ``ValueError`` for an unknown experiment and for seeds that are not one or more whole numbers.
+    Raises ``ValueError`` for an unknown experiment and for seeds that are no whole numbers.
     """
     experiment = find(name)
-    if isinstance(seeds, str) or not isinstance(seeds, Sequence) or not seeds:
-        raise ValueError(f"seeds is {seeds!r}, allowed: a sequence of at least one seed")
-    chosen = [book_seed(whole("seeds", seed)) for seed in seeds]
-    return copy.deepcopy(computed(experiment.run, experiment.quick, chosen))
+    return copy.deepcopy(computed(experiment.run, experiment.quick, tuple(map(book_seed, seeds))))
 
 
-_COMPUTED: dict[tuple[Callable, Any], dict[int, dict]] = {}
-
-
-def computed(run: Callable, config: Any, seeds: Sequence[int]) -> list[dict]:
+@functools.cache
+def computed(run: Callable, config: Any, seeds: tuple[int, ...]) -> list[dict]:
     """Return what ``run`` gives on the CPU for each seed, which is kept, so not to be changed."""
-    known = _COMPUTED.setdefault((run, config), {})
-    if missing := tuple(seed for seed in seeds if seed not in known):
-        with warnings.catch_warnings():
-            # A busy disk is no news, and a page with anything on its standard error fails the build.
-            warnings.filterwarnings("ignore", "Persisting input arguments")
-            known.update(zip(missing, _runner()(run, config, missing), strict=True))
-    return [known[seed] for seed in seeds]
+    with warnings.catch_warnings():
+        # A busy disk is no news, and a page with anything on its standard error fails the build.
+        warnings.filterwarnings("ignore", "Persisting input arguments")
+        return _memory().cache(_run)(run, config, seeds)
 
 
 def _run(run: Callable, config: Any, seeds: tuple[int, ...]) -> list[dict]:
@@ -191,11 +128,9 @@ def _run(run: Callable, config: Any, seeds: tuple[int, ...]) -> list[dict]:
 
 
 @functools.cache
-def _runner() -> Callable:
-    """What runs seeds: once for all pages where the variable names a folder, as in a build of the book."""
+def _memory() -> joblib.Memory:
+    """What the pages of a build share, in the folder that the variable names; without it nothing is kept."""
     folder = os.environ.get("LEARNING_DYNAMICS_COMPUTED")
-    if not folder:
-        return _run
     files = [ROOT / "constraints.txt", *sorted((ROOT / "lib").rglob("*.py"))]
     code = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
-    return joblib.Memory(Path(folder, code), verbose=0).cache(_run)
+    return joblib.Memory(folder and Path(folder, code), verbose=0)

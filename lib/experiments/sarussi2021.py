@@ -178,24 +178,21 @@ def _fingerprint_of(config: DigitPairs) -> DigitPairs:
 
 
 _SIZES = product((0.1, 0.3, 0.6), (1e-3, 3e-3, 1e-2, 3e-2, 1e-1), (1e-6, 1e-3, 1e-1))
-for figure, title, config, seeds in (
+for figure, title, config in (
     (
         "figure-2",
         "Neurons cluster on two pairs of digits, until the network is linear on the images",
         DigitPairs(),
-        10,
     ),
     (
         "figure-6",
         "Neurons cluster on five more pairs of digits, each digit once",
         DigitPairs(pairs=((0, 6), (1, 7), (2, 3), (4, 9), (5, 8)), settings=SETTINGS[:2]),
-        5,
     ),
     (
         "table",  # not in the paper
         "Clusters on two pairs of digits, by slope, step and scale of the start",
         DigitPairs(settings=tuple("{} {} {}".format(*sizes) for sizes in _SIZES), epochs=20, points=2),
-        5,
     ),
 ):
     register(
@@ -208,7 +205,6 @@ for figure, title, config, seeds in (
             fingerprint_of=_fingerprint_of,
             devices=("cpu",),
             variants={"test-split": replace(config, images="test")},
-            seeds=seeds,
         )
     )
 

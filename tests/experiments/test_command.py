@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from lib.experiments.__main__ import main
-from lib.experiments.records import ROOT, read_record
+from lib.experiments.records import ROOT, recorded, run_seed
+from lib.experiments.registry import find
 from tests.counting import calls
 
-COMMAND = [sys.executable, "-m", "lib.experiments", "run", "--module", "tests.counting", "counting"]
+COMMAND = "import runpy, tests.counting; runpy.run_module('lib.experiments', run_name='__main__')"
 
 
 @pytest.fixture(autouse=True)
@@ -26,28 +27,25 @@ def counted(tmp_path, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
 
 
-def places(tmp_path):
-    return ["--records", str(tmp_path / "records"), "--journal", str(tmp_path / "journal")]
-
-
 def here(tmp_path, *arguments):
     """The exit status of the command, run in this process."""
-    return main([*arguments, *places(tmp_path)])
+    return main(["--results", str(tmp_path), *arguments])
 
 
-def counting(tmp_path, *arguments):
-    """The exit status of running the counting experiment in this process."""
-    return here(tmp_path, "run", "counting", "--backend", "sequential", *arguments)
+def counting(tmp_path, variant, count):
+    """The exit status of running so many seeds of the counting experiment in this process."""
+    return here(tmp_path, "run", "counting", "--variant", variant, "--seeds", str(count), "--jobs", "1")
 
 
-def started(tmp_path, *arguments):
+def started(tmp_path, variant, count, *arguments):
     """The command in a process of its own."""
-    command = [*COMMAND, *places(tmp_path), *arguments]
+    options = ["--results", tmp_path, "run", "counting", "--variant", variant, "--seeds", str(count)]
+    command = [sys.executable, "-c", COMMAND, *options, *arguments]
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
-def newest(tmp_path, variant="full"):
-    return read_record(tmp_path / "records" / "counting" / f"{variant}.json")
+def newest(tmp_path, variant):
+    return recorded("counting", variant, tmp_path / "records")
 
 
 def until(condition, seconds=60):
@@ -58,8 +56,8 @@ def until(condition, seconds=60):
         time.sleep(0.01)
 
 
-def expected(seeds, scale=1.0):
-    return tuple({"square": scale * seed**2, "curve": [seed, scale / 3]} for seed in seeds)
+def expected(seeds):
+    return [{"square": seed**2, "curve": [seed, 1 / 3]} for seed in seeds]
 
 
 def in_journal(tmp_path):
@@ -80,38 +78,35 @@ def children(process):
     return [int(one) for one in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
 
 
-def test_what_is_recorded_is_not_run_again_and_more_seeds_are_added(tmp_path):
-    for count in ("3", "3", "4"):
-        assert counting(tmp_path, "--seeds", count) == 0
+def test_what_is_recorded_is_not_run_again_and_more_seeds_are_added(tmp_path, capsys):
+    for count in (3, 3, 4):
+        assert counting(tmp_path, "full", count) == 0
     assert [len(calls(seed)) for seed in range(4)] == [1, 1, 1, 1]
-    record = newest(tmp_path)
-    assert record.metrics == expected(range(4)) and not record.failures
-    assert [run["seeds"] for run in record.runs] == [[0, 1, 2], [3]]
-    assert record.runs[1]["command"] == (
-        "python -m lib.experiments run counting --seeds 4 --backend sequential"
-    )
-    assert set(record.runs[1]) >= {"commit", "started", "finished", "device", "hardware", "versions"}
-    assert 0 <= record.runs[1]["compute_s"] == record.runs[1]["wall_time_s"] < 60
+    record = newest(tmp_path, "full")
+    assert record.metrics == expected(range(4))
+    first, second = record.runs
+    assert (first["seeds"], second["seeds"]) == ([0, 1, 2], [3])
+    assert second["command"] == "python -m lib.experiments run counting --seeds 4"
+    assert set(second) >= {"commit", "started", "device", "backend", "hardware"}
+    assert second["versions"].keys() >= {"python", "numpy", "torch"} and second["peak_memory_mib"] > 10
+    assert first["compute_s"] <= first["wall_time_s"] < 60
+    assert f"Recorded counting: 4 seeds, {second['finished'][:10]}\n" in capsys.readouterr().out
 
 
-def test_a_failing_seed_is_kept_as_a_failure_and_tried_again_by_the_next_run(tmp_path, capsys):
-    assert counting(tmp_path, "--variant", "failing-once") == 1
-    record = newest(tmp_path, "failing-once")
-    assert record.seeds == (0, 3)
-    assert [one["error"] for one in record.failures] == [f"ArithmeticError: seed {k} fails" for k in (1, 2)]
+def test_a_failing_seed_is_told_and_tried_again_by_the_next_run(tmp_path, capsys):
+    assert counting(tmp_path, "failing-once", 4) == 1
+    assert newest(tmp_path, "failing-once").seeds == [0, 3]
     assert "seed 1 failed: ArithmeticError: seed 1 fails" in capsys.readouterr().out
     kept = next((tmp_path / "journal").glob("counting/*/1.json"))
     assert "counting.py" in json.loads(kept.read_text())["traceback"]
-    assert counting(tmp_path, "--variant", "failing-once") == 0
-    record = newest(tmp_path, "failing-once")
-    assert record.metrics == expected(range(4)) and record.failures == ()
+    assert counting(tmp_path, "failing-once", 4) == 0
+    assert newest(tmp_path, "failing-once").metrics == expected(range(4))
     assert [len(calls(seed)) for seed in range(4)] == [1, 2, 2, 1]
-    assert "error" not in json.loads(kept.read_text())
 
 
 def test_a_worker_that_ends_leaves_the_seeds_that_have_finished_to_the_next_run(tmp_path):
     for status in (1, 0):
-        process = started(tmp_path, "--variant", "dying-once", "--jobs", "2")
+        process = started(tmp_path, "dying-once", 4, "--jobs", "2")
         output, _ = process.communicate(timeout=120)
         assert process.returncode == status, output
         assert ("a worker ended before its seed did" in output) == bool(status)
@@ -120,10 +115,9 @@ def test_a_worker_that_ends_leaves_the_seeds_that_have_finished_to_the_next_run(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize(("backend", "at"), [("loky", 0), ("loky", 3), ("sequential", 1)])
-def test_an_interrupted_run_loses_no_finished_seed_and_leaves_no_worker(tmp_path, number, backend, at):
-    options = ("--variant", "slow", "--seeds", "8", "--jobs", "2", "--backend", backend)
-    process = started(tmp_path, *options)
+@pytest.mark.parametrize(("jobs", "at"), [(2, 0), (2, 3), (1, 1)])
+def test_an_interrupted_run_loses_no_finished_seed_and_leaves_no_worker(tmp_path, number, jobs, at):
+    process = started(tmp_path, "slow", 8, "--jobs", str(jobs))
     # As soon as a worker works, or when so many seeds have finished.
     until(lambda: len(in_journal(tmp_path)) >= at and any(calls(seed) for seed in range(8)))
     before, started_by_it = in_journal(tmp_path), children(process)
@@ -132,27 +126,23 @@ def test_an_interrupted_run_loses_no_finished_seed_and_leaves_no_worker(tmp_path
     assert process.returncode == 128 + number, output
     assert "Traceback" not in output
     until(lambda: not any(map(is_running, started_by_it)), seconds=5)
-    assert len(started_by_it) >= 2 * (backend == "loky")
+    assert len(started_by_it) >= 2 * (jobs == 2)
     kept = in_journal(tmp_path)
     assert before <= kept and len(kept) < 8
     again = {seed: len(calls(seed)) for seed in range(8)}
-    assert counting(tmp_path, "--variant", "slow", "--seeds", "8") == 0
+    assert counting(tmp_path, "slow", 8) == 0
     assert {seed for seed in range(8) if len(calls(seed)) > again[seed]} == set(range(8)) - kept
     record = newest(tmp_path, "slow")
     assert record.metrics == expected(range(8))
     assert sorted(seed for run in record.runs for seed in run["seeds"]) == list(range(8))
 
 
-def test_workers_end_when_their_parent_is_killed_and_what_finished_can_be_recorded(tmp_path, capsys):
-    process = started(tmp_path, "--variant", "slow", "--seeds", "8", "--jobs", "2")
-    until(lambda: in_journal(tmp_path))
-    started_by_it = children(process)
-    process.kill()
-    process.communicate()
-    until(lambda: not any(map(is_running, started_by_it)), seconds=10)
-    kept = sorted(in_journal(tmp_path))
-    assert here(tmp_path, "record", "counting", "--variant", "slow") == 0
-    assert newest(tmp_path, "slow").metrics == expected(kept)
+def test_a_machine_without_the_folder_writes_nothing_and_hands_its_seeds_over(tmp_path, monkeypatch):
+    elsewhere = tmp_path / "elsewhere"
+    there = "lib.experiments.__main__.run_seed"
+    monkeypatch.setattr(there, lambda *parts: run_seed(*parts[:-1], elsewhere))
+    assert counting(tmp_path, "full", 2) == 0 and not elsewhere.exists()
+    assert newest(tmp_path, "full").metrics == expected(range(2))
 
 
 @pytest.fixture
@@ -169,7 +159,7 @@ def cluster(tmp_path):
         for number in range(2)
     ]
     try:
-        until(at.exists)
+        until(lambda: at.exists() and at.read_text().rstrip().endswith("}"))
         yield json.loads(at.read_text())["address"]
     finally:
         for part in parts:
@@ -177,9 +167,8 @@ def cluster(tmp_path):
             part.wait()
 
 
-def test_a_cluster_loses_a_worker_and_gives_what_local_processes_give(tmp_path, cluster):
-    options = ("--variant", "slow", "--seeds", "8")
-    process = started(tmp_path, *options, "--backend", "dask", "--address", cluster)
+def test_a_cluster_that_loses_a_worker_gives_every_seed(tmp_path, cluster):
+    process = started(tmp_path, "slow", 8, "--dask", cluster)
 
     def workers():
         return {number for seed in range(8) for number in calls(seed)}
@@ -188,29 +177,31 @@ def test_a_cluster_loses_a_worker_and_gives_what_local_processes_give(tmp_path, 
     os.kill(min(workers()), signal.SIGKILL)
     output, _ = process.communicate(timeout=120)
     assert process.returncode == 0, output
-    local = started(tmp_path / "local", *options, "--jobs", "2")
-    assert local.communicate(timeout=120) and local.returncode == 0
-    there, here = newest(tmp_path, "slow"), newest(tmp_path / "local", "slow")
-    assert (there.seeds, there.metrics) == (here.seeds, here.metrics)
-    assert there.metrics == expected(range(8)) and not there.failures
-    text = there.path.read_text()
-    assert "--backend dask" in text and cluster not in text and str(tmp_path) not in text
+    record = newest(tmp_path, "slow")
+    assert record.metrics == expected(range(8))
+    assert {run["backend"] for run in record.runs} == {"dask"} and cluster not in str(record.runs)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "status", "told"),
+    ("arguments", "told"),
     [
-        (("run", "countin"), 2, "name is 'countin', which is no experiment; nearest: counting"),
-        (("run", "counting", "--variant", "slwo"), 2, "allowed for counting: full, quick, slow"),
-        (("run", "counting", "--seeds", "0"), 2, "seeds is 0"),
-        (("run", "counting", "--backend", "ray"), 2, "backend is 'ray', allowed: 'loky'"),
-        (("run", "counting", "--device", "cuda"), 2, "device is 'cuda', allowed: 'cpu'"),
-        (("run", "counting", "--address", "tcp://127.0.0.1:1"), 2, "address is 'tcp://127.0.0.1:1'"),
-        (("show", "counting"), 1, "python -m lib.experiments run counting"),
+        (["countin"], "name is 'countin', allowed: 'boursier2022-figure-6', "),
+        (["counting", "--variant", "slwo"], "variant is 'slwo', allowed: 'full', 'quick', 'slow'"),
+        (["counting", "--seeds", "0"], "seeds is 0"),
+        (["counting", "--jobs", "0"], "jobs is 0"),
+        (["counting", "--device", "cuda"], "device is 'cuda', allowed: 'cpu'"),
     ],
 )
-def test_the_exit_status_tells_and_one_line_helps(tmp_path, capsys, arguments, status, told):
-    assert main([*arguments, *places(tmp_path)]) == status
-    line = capsys.readouterr().err
-    assert told in line and line.count("\n") == 1
+def test_arguments_that_cannot_be_are_named_before_anything_is_written(tmp_path, capsys, arguments, told):
+    with pytest.raises(SystemExit, match="2"):
+        here(tmp_path, "run", *arguments)
+    assert told in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["calls"]
+
+
+def test_the_list_tells_what_is_recorded(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("lib.experiments.__main__.load", lambda: {"counting": find("counting")})
+    assert counting(tmp_path, "slow", 1) == here(tmp_path, "list") == 0
+    told = capsys.readouterr().out
+    assert "counting: Counts its calls\n    full: not recorded\n" in told
+    assert "    slow: Recorded counting (slow): 1 seed, 20" in told
