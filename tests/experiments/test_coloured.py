@@ -123,6 +123,14 @@ def test_the_ridge_is_its_coefficient_times_the_squared_parameters(method, monke
         np.testing.assert_allclose(runs[-1].network(inputs), network(inputs), rtol=1e-8, atol=1e-10)
 
 
+def test_each_seed_draws_its_own_images_and_start():
+    config = dataclasses.replace(find(NAME).quick, steps=(0,) * 7, annealing=(0,) * 7, points=1)
+    (world, test), other = (experiment._draw(config, seed, LIKE) for seed in (0, 1))
+    assert not torch.equal(world.images, other[0].images)
+    starts = [experiment._method(config, "cross-entropy", seed, world, test) for seed in (0, 1)]
+    assert starts[0]["blank_plus"] != starts[1]["blank_plus"]
+
+
 @functools.cache
 def small_run():
     config = dataclasses.replace(

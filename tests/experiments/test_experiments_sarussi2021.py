@@ -12,6 +12,15 @@ from lib.geometry.patterns import agreement, perfect_agreement_margin
 from lib.models.two_layer import Start
 
 
+def test_each_seed_draws_a_start_of_its_own():
+    """Angles between neurons at the start depend on nothing else."""
+    for name, first in (("sarussi2021-figure-2", "0-1"), ("sarussi2021-figure-9", None)):
+        experiment = find(name)
+        metrics = experiment.run(experiment.fingerprint_of(experiment.full), (0, 1), "cpu")
+        angles = [(one[first] if first else one)["small-start"]["angle"][0] for one in metrics]
+        assert angles[0] != angles[1]
+
+
 class TestDigitPairs:
     def test_examples_are_split_without_loss_or_repetition(self):
         config = sarussi2021.DigitPairs("digits")
@@ -21,6 +30,7 @@ class TestDigitPairs:
         together = np.vstack([np.column_stack(part) for part in (training, test)])
         expected = np.column_stack([x, y])
         assert np.array_equal(together[np.lexsort(together.T)], expected[np.lexsort(expected.T)])
+        assert not np.array_equal(test[0], sarussi2021._split(config, (0, 1), 4)[1][0])
 
     def test_a_field_of_a_table_is_the_setting_of_these_sizes(self):
         """And its count does not depend on step and scale."""
@@ -38,6 +48,7 @@ class TestGaussianClasses:
         x, y = sarussi2021._draw(config, 3)
         alone = sarussi2021._draw(dataclasses.replace(config, outlier=None), 3)
         assert np.array_equal(x[:-1], alone[0]) and np.array_equal(y[:-1], alone[1])
+        assert not np.array_equal(x, sarussi2021._draw(config, 4)[0])
         assert np.linalg.norm(x[-1]) == pytest.approx(4, rel=1e-15)
         assert y[-1] == 1 and x[-1, 0] < 0 < x[-1, 1]
 

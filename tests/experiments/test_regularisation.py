@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from lib.data.synthetic import two_moons_with_gap
+from lib.experiments import pezeshki2021
 from lib.experiments.pezeshki2021 import TwoMoons, _boundary, _Dropout, _optimiser, _start
 from lib.training.ensembles import train
 from lib.training.objectives import cross_entropy
@@ -66,3 +67,12 @@ def test_measures_of_a_straight_boundary():
     assert 0.5 < measures["accuracy_without_gap"] < 1
     nowhere = _boundary(lambda points: np.ones(len(points)), x, y)
     assert (nowhere["margin"], nowhere["bend"], nowhere["slope_ratio"]) == (None, None, None)
+
+
+def test_each_seed_draws_its_own_moons_and_start(monkeypatch):
+    config = TwoMoons(examples=20, width=5, steps=1, points=1, features=())
+    starts = [_start(config, "gap", seed) for seed in (0, 1)]
+    assert not torch.equal(starts[0].weights[0], starts[1].weights[0])
+    monkeypatch.setattr(pezeshki2021, "_start", lambda *_: starts[0])
+    one, other = pezeshki2021.run_two_moons(config, (0, 1))
+    assert one["gap"]["losses"][0] != other["gap"]["losses"][0]
