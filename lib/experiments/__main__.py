@@ -46,7 +46,13 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--variant", default="full", help="the configuration (default: full, the paper's)")
     run.add_argument("--seeds", type=int, default=10, help="how many, from 0 on (default: 10)")
     run.add_argument("--jobs", type=int, help="processes (default: one a core; with cuda: one)")
-    run.add_argument("--dask", metavar="ADDRESS", help="of the scheduler of a cluster that runs the seeds")
+    run.add_argument(
+        "--dask",
+        metavar="ADDRESS",
+        nargs="?",
+        const="",
+        help="run on Dask, by the scheduler of that address (default: by a cluster on this machine)",
+    )
     run.add_argument("--device", default="cpu", help=", ".join(DEVICES))
     return top
 
@@ -85,16 +91,17 @@ def _run(options: argparse.Namespace) -> int:
     journal.mkdir(parents=True, exist_ok=True)
     make = f"{command(options.name, options.variant)} --seeds {count}"
     about = {"command": make, "commit": commit(), "device": device}
-    about["backend"] = "dask" if options.dask else "loky"
+    about["backend"] = "loky" if options.dask is None else "dask"
     about["started"] = datetime.now(UTC).isoformat(timespec="seconds")
 
     record = gather(experiment, options.variant, journal, options.results / "records")
     to_do = [seed for seed in range(count) if seed not in record.seeds]
     workers = {"backend": "loky", "n_jobs": jobs, "inner_max_num_threads": 1}
-    if options.dask:
-        from dask.distributed import Client
+    if options.dask is not None:
+        from dask.distributed import Client  # pip install -e '.[cluster]'
 
-        client = Client(options.dask, timeout=30)
+        local = {"n_workers": jobs, "threads_per_worker": 1, "dashboard_address": None}
+        client = Client(options.dask, timeout=30) if options.dask else Client(**local)
         client.wait_for_workers(1, timeout=60)
         workers = {"backend": "dask", "n_jobs": -1}
     with joblib.parallel_config(**workers):

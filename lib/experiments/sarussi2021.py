@@ -1,48 +1,50 @@
 """Neurons that cluster on pairs of digits, and that agree on Gaussian classes.
 
+Networks have ``neurons`` of each type with output weights of ``neurons**-0.5``, drawn with the standard
+deviation ``scale``.  They are trained by stochastic gradient descent on single examples, without replacement,
+for ``epochs``.  Curves have ``points`` points after the start, evenly spaced in the logarithm of the epoch.
+The paper gives none of the sizes: these are ours.
+
 [sarussi2021, Sec. 5.1, App. D, I and J, Figs. 2, 6 to 9]
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 
 import numpy as np
-from scipy.special import expit
 
 from lib.data.digits import digits_pair
 from lib.data.synthetic import antipodal_gaussians
 from lib.experiments.registry import Experiment, register, rounded
 from lib.flow.agreement import agreement_end
 from lib.geometry.patterns import agreement, cluster_radius, largest_angle, perfect_agreement_margin
-from lib.geometry.programs import agreement_program, extended_agreement_program
+from lib.geometry.programs import Infeasible, agreement_program, extended_agreement_program
 from lib.models.two_layer import Start, TwoLayer
 from lib.theory.clustering import linear_region, sharp_factor
 from lib.training.descent import gradient_descent
 from lib.training.losses import LOGISTIC
 
-SETTINGS = ("small-start", "large-start", "long-steps")
+Examples = tuple[np.ndarray, np.ndarray]  # inputs (n, d), labels +1 and -1 (n,)
 
 
 @dataclass(frozen=True)
 class DigitPairs:
-    """Data, network and descent of the experiment; the paper gives none of the sizes, these are ours.
+    """Data, network and descent of the experiment with digits.
 
     ``images`` are those of MNIST's "train" or "test" split, or scikit-learn's "digits", with pixels in
     [0, 1]; of each of the ``pairs`` (the positive digit first) a share ``held_out`` is kept for testing.
-    Networks have ``neurons`` of each type with output weights of ``neurons**-0.5``, and are trained by
-    stochastic gradient descent on single examples, without replacement, for ``epochs``.  The ``settings``:
-    "small-start" draws weights of standard deviation ``scale`` and makes steps of length ``step``,
-    "large-start" draws weights of ``large_scale``, "long-steps" makes steps of ``long_step``; any other is a
-    field of a table, slope, step and scale in one word with blanks.  Curves have ``points`` points after the
-    start, evenly spaced in the logarithm of the epoch.
+    The ``settings``: "small-start" has ``scale`` and steps of length ``step``, "large-start" has
+    ``large_scale``, "long-steps" has ``long_step``; any other is a field of a table, slope, step and scale in
+    one word with blanks.
     """
 
     images: str = "train"
     pairs: tuple[tuple[int, int], ...] = ((0, 1), (3, 5))
-    settings: tuple[str, ...] = SETTINGS
+    settings: tuple[str, ...] = ("small-start", "large-start", "long-steps")
     held_out: float = 0.3
     neurons: int = 20
     slope: float = 0.3
@@ -55,89 +57,147 @@ class DigitPairs:
 
 
 @dataclass(frozen=True)
-class _Images:
-    """Images and labels for training and for testing."""
+class GaussianClasses:
+    """Data, network and descent of the experiments with Gaussian classes.
 
-    inputs: np.ndarray
-    labels: np.ndarray
-    test_inputs: np.ndarray
-    test_labels: np.ndarray
-
-
-def _split(config: DigitPairs, pair: tuple[int, int], rng: np.random.Generator) -> _Images:
-    x, y = digits_pair(*pair, images=config.images, centred=False)
-    order = rng.permutation(len(y))
-    test, kept = np.split(order, [round(config.held_out * len(y))])
-    return _Images(x[kept], y[kept], x[test], y[test])
-
-
-def _pass(weights: np.ndarray, a: np.ndarray, slope: float, step: float, examples: Sequence[tuple]) -> None:
-    """Make a step for each example, a change of ``weights`` (d, m) in place.
-
-    An example is its label, the places of its pixels that are not zero, and their values: weights of the
-    others, about four of five, do not change.
+    Two classes of half of the ``examples`` each lie around ``mean`` times the first axis and its opposite,
+    with standard deviation ``spread`` in each of ``dimension`` directions.  ``outlier`` is the place of one
+    more positive example in the plane of the first two axes: its distance from zero, and its angle with the
+    first axis in degrees; ``None`` for none.  The ``settings``: "small-start" has ``scale``, "large-start"
+    ``large_scale``, "without-outlier" is a small start on the classes alone.  After training the flow
+    continues to the time of natural logarithm ``horizon`` (the records of 2026 counted ``ds = L dt``).
     """
-    for label, places, values in examples:
-        w = weights[places]
-        z = values @ w
-        slopes = np.where(z > 0, a, slope * a)
-        weights[places] = w + np.outer((step * label * expit(-label * (slopes @ z))) * values, slopes)
+
+    settings: tuple[str, ...] = ("small-start", "large-start")
+    dimension: int = 200
+    examples: int = 400
+    mean: float = 6.0
+    spread: float = 1.0
+    outlier: tuple[float, float] | None = None
+    neurons: int = 50
+    slope: float = 0.3
+    scale: float = 1e-4
+    large_scale: float = 0.3
+    step: float = 0.01
+    epochs: int = 100
+    points: int = 10
+    horizon: float = 1e4
 
 
-def _look(network: TwoLayer, images: _Images) -> dict[str, float]:
-    """What is recorded of a network."""
-    w, u = np.split(network.w, 2)
-    outputs, z = network(images.inputs), network.preactivations(images.inputs)
-    types = np.split(z > 0, 2, axis=1)
+# What both share
+
+
+def _start(config: DigitPairs | GaussianClasses, d: int, rng: np.random.Generator) -> TwoLayer:
+    k = config.neurons
+    return Start.two_sided(k, d, np.log(config.scale), rng=rng, v=k**-0.5).network(config.slope)
+
+
+def _train(
+    config: DigitPairs | GaussianClasses,
+    examples: Examples,
+    rng: np.random.Generator,
+    look: Callable[[TwoLayer], dict],
+) -> tuple[TwoLayer, dict]:
+    """Draw a start and the order of the examples in each epoch; return the last network, and its curves."""
+    x, y = examples
+    n, d = x.shape
+    start = _start(config, d, rng)
+    epochs = np.unique([0, *np.geomspace(1, config.epochs, config.points).round().astype(int)])
+    run = gradient_descent(
+        start,
+        x,
+        y,
+        LOGISTIC,
+        step=config.step,
+        steps=n * config.epochs,
+        train_a=False,
+        samples=np.concatenate([rng.permutation(n) for _ in range(config.epochs)]),
+        record=look,
+        record_at=n * epochs,
+    )
+    curves = {name: [seen[name] for seen in run.recorded] for name in run.recorded[0]}
+    return run.network, {"epochs": epochs.tolist(), **rounded(curves)}
+
+
+def _look(network: TwoLayer, x: np.ndarray, y: np.ndarray) -> dict[str, float]:
+    outputs = network(x)
     return {
-        "radius": cluster_radius(w, u),
-        "distance": float(np.linalg.norm(w.mean(axis=0) - u.mean(axis=0))),
-        "angle": max(largest_angle(w), largest_angle(u)),
-        "outside": _outside(w, u, images.inputs),
-        "outside_test": _outside(w, u, images.test_inputs),
-        "disagreements": max(int((one.any(axis=1) & ~one.all(axis=1)).sum()) for one in types),
-        "loss": float(LOGISTIC.value(outputs, images.labels).mean()),
-        "error": float((images.labels * outputs <= 0).mean()),
-        "error_test": float((images.test_labels * network(images.test_inputs) <= 0).mean()),
+        "angle": max(map(largest_angle, np.split(network.w, 2))),
+        "loss": float(LOGISTIC.value(outputs, y).mean()),
+        "error": float((y * outputs <= 0).mean()),
     }
 
 
-def _outside(w: np.ndarray, u: np.ndarray, inputs: np.ndarray, factor: float = 2.0) -> float:
-    return float((~linear_region(w, u, inputs, factor)).mean())
+def _disagreements(neurons: np.ndarray, x: np.ndarray) -> int:
+    positive = neurons @ x.T > 0
+    return int((positive.any(axis=0) & ~positive.all(axis=0)).sum())
 
 
-def _count(start: TwoLayer, scale: float, slope: float, examples: Sequence[tuple]) -> dict[str, float]:
-    """The radius over half of step times v after a hundred steps: its limit for short steps, small starts."""
-    weights = (1e-26 / scale * start.w).T.copy()
-    _pass(weights, start.a, slope, 1e-12, examples[:100])
-    return {"count": rounded(2e12 / start.a[0] * cluster_radius(*np.split(weights.T, 2)))}
+# Pairs of digits
 
 
-def _train(config: DigitPairs, setting: str, images: _Images, rng: np.random.Generator) -> dict:
-    """The metrics of one setting on one pair."""
-    named = (config.step, config.scale), (config.step, config.large_scale), (config.long_step, config.scale)
-    sizes = dict(zip(SETTINGS, named, strict=True)).get(setting)
-    slope, step, scale = (config.slope, *sizes) if sizes else map(float, setting.split())
-    k, d = config.neurons, images.inputs.shape[1]
-    start = Start.two_sided(k, d, np.log(scale), rng=rng, v=k**-0.5).network(slope)
-    each = zip(images.labels, map(np.flatnonzero, images.inputs), images.inputs, strict=True)
-    examples = [(label, places, image[places]) for label, places, image in each]
-    epochs = [0, *sorted({round(e) for e in np.geomspace(1, config.epochs, config.points)})]
-    orders = [rng.permutation(len(examples)) for _ in range(config.epochs)]
-    weights, seen = start.w.T.copy(), [_look(start, images)]
-    for epoch, order in enumerate(orders, 1):
-        _pass(weights, start.a, slope, step, [examples[i] for i in order])
-        if epoch in epochs:
-            network = start.with_weights(weights.T, start.a)
-            seen.append(_look(network, images))
+def _split(config: DigitPairs, pair: tuple[int, int], seed: int) -> tuple[Examples, Examples]:
+    """The examples for training and those for testing."""
+    x, y = digits_pair(*pair, images=config.images, centred=False)
+    order = np.random.default_rng([seed, *pair]).permutation(len(y))
+    test, kept = np.split(order, [round(config.held_out * len(y))])
+    return (x[kept], y[kept]), (x[test], y[test])
+
+
+def _outside(network: TwoLayer, x: np.ndarray, factor: float = 2.0) -> float:
     w, u = np.split(network.w, 2)
-    factor = float(sharp_factor(slope, k)) * (1 + 1e-12)
+    return float((~linear_region(w, u, x, factor)).mean())
+
+
+def _look_at_clusters(network: TwoLayer, training: Examples, test: Examples) -> dict[str, float]:
+    w, u = np.split(network.w, 2)
     return {
-        "epochs": epochs,
-        **rounded({name: [one[name] for one in seen] for name in seen[0]}),
-        "outside_sharp": rounded(_outside(w, u, images.inputs, factor)),
-        "outside_sharp_test": rounded(_outside(w, u, images.test_inputs, factor)),
-        **({} if sizes else _count(start, scale, slope, [examples[i] for i in orders[0]])),
+        "radius": cluster_radius(w, u),
+        "distance": float(np.linalg.norm(w.mean(axis=0) - u.mean(axis=0))),
+        "outside": _outside(network, training[0]),
+        "outside_test": _outside(network, test[0]),
+        "disagreements": max(_disagreements(w, training[0]), _disagreements(u, training[0])),
+        **_look(network, *training),
+        "error_test": _look(network, *test)["error"],
+    }
+
+
+def _count(config: DigitPairs, examples: Examples, rng: np.random.Generator) -> float:
+    """The radius over half of step times v after a hundred steps: its limit for short steps, small starts."""
+    x, y = examples
+    start = _start(replace(config, scale=1e-26), x.shape[1], rng)
+    first = rng.permutation(len(y))[:100]
+    run = gradient_descent(start, x, y, LOGISTIC, step=1e-12, steps=len(first), train_a=False, samples=first)
+    return 2e12 / start.a[0] * cluster_radius(*np.split(run.network.w, 2))
+
+
+def _cluster(config: DigitPairs, setting: str, training: Examples, test: Examples, draw: list[int]) -> dict:
+    """The metrics of one setting on one pair; ``draw`` seeds the start and the order of the examples."""
+    sizes = {
+        "small-start": (config.slope, config.step, config.scale),
+        "large-start": (config.slope, config.step, config.large_scale),
+        "long-steps": (config.slope, config.long_step, config.scale),
+    }
+    slope, step, scale = sizes[setting] if setting in sizes else map(float, setting.split())
+    sized = replace(config, slope=slope, step=step, scale=scale)
+    look = partial(_look_at_clusters, training=training, test=test)
+    network, curves = _train(sized, training, np.random.default_rng(draw), look)
+    factor = float(sharp_factor(slope, config.neurons)) * (1 + 1e-12)
+    at_end = {
+        "outside_sharp": _outside(network, training[0], factor),
+        "outside_sharp_test": _outside(network, test[0], factor),
+    }
+    if setting not in sizes:
+        at_end["count"] = _count(sized, training, np.random.default_rng(draw))
+    return curves | rounded(at_end)
+
+
+def _pair(config: DigitPairs, pair: tuple[int, int], seed: int) -> dict:
+    training, test = _split(config, pair, seed)
+    draw = [seed, *pair, 1]
+    return {
+        "examples": [len(training[1]), len(test[1])],
+        **{setting: _cluster(config, setting, training, test, draw) for setting in config.settings},
     }
 
 
@@ -153,17 +213,7 @@ def run_digit_pairs(config: DigitPairs, seeds: Sequence[int], device: str = "cpu
     in a table, the radius after a hundred steps, in the limit of short steps and small starts, over half of
     step times output weight.  MNIST is read as :func:`lib.data.digits.mnist` reads it.
     """
-    metrics: list[dict] = [{} for _ in seeds]
-    for (k, seed), pair in product(enumerate(seeds), config.pairs):
-        images = _split(config, pair, np.random.default_rng([seed, *pair]))
-        metrics[k]["{}-{}".format(*pair)] = {
-            "examples": [len(images.labels), len(images.test_labels)],
-            **{
-                setting: _train(config, setting, images, np.random.default_rng([seed, *pair, 1]))
-                for setting in config.settings
-            },
-        }
-    return metrics
+    return [{"{}-{}".format(*pair): _pair(config, pair, seed) for pair in config.pairs} for seed in seeds]
 
 
 def _small(config: DigitPairs) -> DigitPairs:
@@ -187,7 +237,7 @@ for figure, title, config in (
     (
         "figure-6",
         "Neurons cluster on five more pairs of digits, each digit once",
-        DigitPairs(pairs=((0, 6), (1, 7), (2, 3), (4, 9), (5, 8)), settings=SETTINGS[:2]),
+        DigitPairs(pairs=((0, 6), (1, 7), (2, 3), (4, 9), (5, 8)), settings=("small-start", "large-start")),
     ),
     (
         "table",  # not in the paper
@@ -209,38 +259,10 @@ for figure, title, config in (
     )
 
 
-@dataclass(frozen=True)
-class GaussianClasses:
-    """Data, network and descent of the experiments; the paper gives none of the sizes, these are ours.
-
-    Two classes of half of the ``examples`` each lie around ``mean`` times the first axis and its opposite,
-    with standard deviation ``spread`` in each of ``dimension`` directions.  ``outlier`` is the place of one
-    more positive example in the plane of the first two axes: its distance from zero, and its angle with the
-    first axis in degrees; ``None`` for none.  Networks have ``neurons`` of each type with output weights of
-    ``neurons**-0.5``, and are trained by stochastic gradient descent on single examples, without
-    replacement, for ``epochs``.  The ``settings``: "small-start" draws weights of standard deviation
-    ``scale``, "large-start" of ``large_scale``, "without-outlier" is a small start on the classes alone.
-    Curves have ``points`` points after the start, evenly spaced in the logarithm of the epoch; the flow
-    continues to the time of natural logarithm ``horizon`` (the records of 2026 counted ``ds = L dt``).
-    """
-
-    settings: tuple[str, ...] = ("small-start", "large-start")
-    dimension: int = 200
-    examples: int = 400
-    mean: float = 6.0
-    spread: float = 1.0
-    outlier: tuple[float, float] | None = None
-    neurons: int = 50
-    slope: float = 0.3
-    scale: float = 1e-4
-    large_scale: float = 0.3
-    step: float = 0.01
-    epochs: int = 100
-    points: int = 10
-    horizon: float = 1e4
+# Gaussian classes
 
 
-def _draw(config: GaussianClasses, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def _draw(config: GaussianClasses, seed: int) -> Examples:
     """The examples of a seed, the outlier last."""
     mean = config.mean * np.eye(config.dimension)[0]
     x, y = antipodal_gaussians(config.examples, mean, config.spread, rng=np.random.default_rng(seed))
@@ -253,37 +275,30 @@ def _draw(config: GaussianClasses, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _look_at_regimes(network: TwoLayer, x: np.ndarray, y: np.ndarray) -> dict[str, float]:
-    """What is recorded of the network of one seed."""
     w, u = np.split(network.w, 2)
-    outputs = network(x)
-    positive = [neurons @ x.T > 0 for neurons in (w, u)]
     return {
         # A w neuron is in the perfect regime if it classifies all examples rightly, a u neuron if none.
-        "share_w": float((positive[0] == (y > 0)).all(axis=1).mean()),
-        "share_u": float((positive[1] == (y < 0)).all(axis=1).mean()),
-        "disagreements_w": float((positive[0].any(axis=0) & ~positive[0].all(axis=0)).sum()),
-        "disagreements_u": float((positive[1].any(axis=0) & ~positive[1].all(axis=0)).sum()),
-        "angle": max(largest_angle(w), largest_angle(u)),
-        "loss": float(LOGISTIC.value(outputs, y).mean()),
-        "error": float((y * outputs <= 0).mean()),
+        "share_w": float(((w @ x.T > 0) == (y > 0)).all(axis=1).mean()),
+        "share_u": float(((u @ x.T > 0) == (y < 0)).all(axis=1).mean()),
+        "disagreements_w": _disagreements(w, x),
+        "disagreements_u": _disagreements(u, x),
+        **_look(network, x, y),
     }
 
 
 def _limit(x: np.ndarray, y: np.ndarray, slope: float) -> dict:
     """Where the flow of a clustered network ends, by programs."""
-    certificate, kind = None, None
     try:
-        pair = agreement_program(x, y, slope).x
-        certificate = perfect_agreement_margin(pair[: x.shape[1]], pair[x.shape[1] :], x, y)
-        if certificate > 0:
-            return {"certificate": certificate, "limit": "perfect"}
-        pair = extended_agreement_program(x, y, slope).x
-        responses = x @ pair.reshape(2, -1).T / np.linalg.norm(pair)
-        # Active kinks are solved for to rounding.
-        kind = "kink" if np.abs(responses).min() < 1e-9 else "other"
-    except ValueError:  # the program is infeasible
-        pass
-    return {"certificate": certificate, "limit": kind}
+        w, u = np.split(agreement_program(x, y, slope).x, 2)
+    except Infeasible:
+        return {"certificate": None, "limit": None}
+    certificate = perfect_agreement_margin(w, u, x, y)
+    if certificate > 0:
+        return {"certificate": certificate, "limit": "perfect"}
+    end = extended_agreement_program(x, y, slope).x
+    responses = x @ end.reshape(2, -1).T / np.linalg.norm(end)
+    # Active kinks are solved for to rounding.
+    return {"certificate": certificate, "limit": "kink" if np.abs(responses).min() < 1e-9 else "other"}
 
 
 def _afterwards(network: TwoLayer, x: np.ndarray, y: np.ndarray, horizon: float) -> dict:
@@ -298,46 +313,19 @@ def _afterwards(network: TwoLayer, x: np.ndarray, y: np.ndarray, horizon: float)
     }
 
 
-def _train_on_classes(config: GaussianClasses, setting: str, seeds: Sequence[int]) -> list[dict]:
-    """The metrics of one setting, a dictionary a seed."""
-    data = [_draw(config, seed) for seed in seeds]
+def _regimes(config: GaussianClasses, setting: str, seed: int) -> dict:
+    """The metrics of one setting."""
+    x, y = _draw(config, seed)
     if setting == "without-outlier":
-        data = [(x[: config.examples], y[: config.examples]) for x, y in data]
-    scale = config.large_scale if setting == "large-start" else config.scale
-    draws, k, n = [np.random.default_rng([seed, 1]) for seed in seeds], config.neurons, len(data[0][1])
-    starts = [Start.two_sided(k, config.dimension, np.log(scale), rng=rng, v=k**-0.5) for rng in draws]
-    networks = [start.network() for start in starts]
-    orders = [np.concatenate([rng.permutation(n) for _ in range(config.epochs)]) for rng in draws]
-    epochs = np.unique([0, *np.geomspace(1, config.epochs, config.points).round().astype(int)])
-    run = gradient_descent(
-        TwoLayer(np.stack([one.w for one in networks]), np.stack([one.a for one in networks]), config.slope),
-        # The examples of all seeds in one list: each network draws from its own part of it.
-        np.vstack([x for x, _ in data]),
-        np.concatenate([y for _, y in data]),
-        LOGISTIC,
-        step=config.step,
-        steps=n * config.epochs,
-        train_a=False,
-        samples=np.stack(orders, axis=1) + n * np.arange(len(seeds)),
-        record=lambda networks: [
-            _look_at_regimes(TwoLayer(w, a, config.slope), *each)
-            for w, a, each in zip(networks.w, networks.a, data, strict=True)
-        ],
-        record_at=n * epochs,
-    )
-    ends = zip(run.network.w, run.network.a, data, zip(*run.recorded, strict=True), strict=True)
-    return [
-        {
-            "epochs": epochs.tolist(),
-            **rounded({name: [one[name] for one in seen] for name in seen[0]}),
-            **_afterwards(TwoLayer(w, a, config.slope), *each, config.horizon),
-        }
-        for w, a, each, seen in ends
-    ]
+        x, y = x[:-1], y[:-1]
+    sized = replace(config, scale=config.large_scale) if setting == "large-start" else config
+    look = partial(_look_at_regimes, x=x, y=y)
+    network, curves = _train(sized, (x, y), np.random.default_rng([seed, 1]), look)
+    return curves | _afterwards(network, x, y, config.horizon)
 
 
 def run_gaussian_classes(config: GaussianClasses, seeds: Sequence[int], device: str = "cpu") -> list[dict]:
-    """Train in each setting, all seeds in one batch; return for each seed its metrics by setting.
+    """Train in each setting; return for each seed its metrics by setting.
 
     A seed draws the examples, the start and the order of the examples in each epoch.  The curves, at
     ``epochs``: the share of the neurons of each type that are in the perfect agreement regime
@@ -351,13 +339,12 @@ def run_gaussian_classes(config: GaussianClasses, seeds: Sequence[int], device: 
     perfect regime itself; ``limit`` is where the flow of clustered networks ends, the "perfect" regime if
     that is positive, else a "kink" or an "other" regime.  They are ``None`` if the programs are infeasible.
     """
-    by_setting = {setting: _train_on_classes(config, setting, seeds) for setting in config.settings}
     return [
         {
             **_limit(*_draw(config, seed), config.slope),
-            **{setting: metrics[k] for setting, metrics in by_setting.items()},
+            **{setting: _regimes(config, setting, seed) for setting in config.settings},
         }
-        for k, seed in enumerate(seeds)
+        for seed in seeds
     ]
 
 

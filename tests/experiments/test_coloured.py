@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from lib.experiments import pezeshki2021_coloured as experiment
-from lib.experiments.pezeshki2021_coloured import METHODS, colour_images, paint
+from lib.experiments import pezeshki2021 as experiment
+from lib.experiments.pezeshki2021 import METHODS, colour_images, paint
 from lib.experiments.registry import find
 from lib.models.mlps import draw_mlps, seed_generators
 
@@ -17,11 +17,10 @@ NAME = "pezeshki2021-table-1"
 LIKE = torch.empty(0, dtype=torch.float64)
 
 
-def drawn(count, noise=0.1, seeds=2):
+def drawn(count, noise=0.1):
     rng = np.random.default_rng(7)
-    images, labels = rng.random((seeds, count, 3)), rng.choice([-1.0, 1.0], (seeds, count))
-    rngs = [np.random.default_rng(k) for k in range(seeds)]
-    return images, labels, colour_images(images, labels, noise, LIKE, rngs)
+    images, labels = rng.random((count, 3)), rng.choice([-1.0, 1.0], count)
+    return images, labels, colour_images(images, labels, noise, LIKE, rng)
 
 
 class TestColours:
@@ -31,32 +30,33 @@ class TestColours:
             _, clean, some = drawn(count, noise)
             labels = some.chances[0] - some.chances[1]
             # Shares of independent draws, within five standard deviations of at most 1/(2 sqrt(count)).
-            assert np.allclose((labels == some.colours).double().mean(-1), 1 - noise, atol=2.5 * count**-0.5)
-            assert np.allclose((labels.numpy() == clean).mean(-1), 0.75, atol=2.5 * count**-0.5)
+            assert np.isclose((labels == some.colours).double().mean(), 1 - noise, atol=2.5 * count**-0.5)
+            assert np.isclose((labels.numpy() == clean).mean(), 0.75, atol=2.5 * count**-0.5)
 
     def test_expected_chances_are_the_mean_of_the_draws(self):
-        images, labels, _ = drawn(1, seeds=1)
+        images, labels, _ = drawn(1)
         expected = colour_images(images, labels, 0.2, LIKE)
         count = 40_000
-        often = np.repeat(images, count, axis=1), np.repeat(labels, count, axis=1)
-        many = colour_images(*often, 0.2, LIKE, [np.random.default_rng(0)])
+        often = np.repeat(images, count, axis=0), np.repeat(labels, count)
+        many = colour_images(*often, 0.2, LIKE, np.random.default_rng(0))
         for k, colour in enumerate((1, -1)):
             shares = (many.chances * (many.colours == colour)).mean(-1)
-            assert np.allclose(shares[:, 0], expected.chances[:, 0, k], atol=2.5 * count**-0.5)
+            assert np.allclose(shares, expected.chances[:, k], atol=2.5 * count**-0.5)
 
-    def test_inputs_without_colour_are_the_mean_over_both_colours(self):
-        images, _, some = drawn(5)
-        both = [paint(some.images, sign * some.colours) for sign in (1, -1)]
-        assert np.allclose((both[0] + both[1]) / 2, paint(some.images, 0.0), atol=1e-15)
-        assert np.allclose(both[0].reshape(2, 5, 2, 3).sum(2), images, atol=1e-15)
+    def test_an_image_stands_in_the_channel_of_its_colour(self):
+        _, _, some = drawn(5)
+        channels, first = paint(some.images, some.colours).view(5, 2, 3), some.colours > 0
+        assert torch.equal(channels[:, 0], first[:, None] * some.images)
+        assert torch.equal(channels[:, 1], ~first[:, None] * some.images)
+        assert torch.equal(paint(some.images[~first], -1.0), channels[~first].flatten(1))
 
 
-def risks_and_penalties(world, logits, k):
-    """The risk of one seed in each environment, and its squared slope in a factor of the logits."""
+def risks_and_penalties(world, logits):
+    """The risk of a network in each environment, and its squared slope in a factor of the logits."""
     risks, penalties = [], []
     for environment in range(2):
-        weights = world.chances[:, k, environment::2].flatten()
-        both = logits[k, environment::2].repeat(2)
+        weights = world.chances[:, environment::2].flatten()
+        both = logits[environment::2].repeat(2)
         targets = torch.tensor([1.0, 0.0], dtype=torch.float64).repeat_interleave(len(both) // 2)
         factor = torch.ones((), dtype=torch.float64, requires_grad=True)
         each = binary_cross_entropy_with_logits(factor * both, targets, reduction="none")
@@ -67,32 +67,27 @@ def risks_and_penalties(world, logits, k):
 
 
 @pytest.mark.parametrize("noise", ["drawn", "expected"])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ["decoupled", "extrapolation", "invariant"])
 def test_objectives_are_those_of_the_published_codes(method, noise):
     images, labels, world = drawn(60)
     if noise == "expected":
         world = colour_images(images, labels, 0.1, LIKE)
-    seeds, n = world.colours.shape
-    logits = torch.randn((seeds, n), generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    strength = {"invariant": 40.0, "extrapolation": 40.0, "cross-entropy": 0.0, "grey": 0.0}.get(method, 0.03)
-    both = experiment._objectives(method, strength, world)
-    values = np.array([objective(logits, torch.ones(n)).numpy() for objective in both])
-    for k in range(seeds):
-        (first, second), penalties = risks_and_penalties(world, logits, k)
-        mean, rex, irm = (first + second) / 2, (first - second) ** 2, penalties.mean()
-        counts = world.chances[:, k].sum(0).numpy()
+    n = len(world.colours)
+    logits = torch.randn((2, n), generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    objective = experiment._objective(method, 0.03, world)
+    values = [objective(logits, torch.ones(n), weight=weight).numpy() for weight in (1.0, 40.0)]
+    for k in range(2):
+        (first, second), penalties = risks_and_penalties(world, logits[k])
+        counts = world.chances.sum(0).numpy()
         square = (counts * logits[k].numpy() ** 2).sum() / counts.sum()
-        expected = {
-            "cross-entropy": (mean, mean),
-            "grey": (mean, mean),
-            "decoupled": (mean + 0.03 * square, 0.03 * (mean + square)),
-            "decoupled-as-printed": (mean + 0.03 * square,) * 2,
-            "decay-alone": (mean + 0.03 * square, 0.03 * square),
-            "invariant": (mean + irm, mean / 40 + irm),
-            "extrapolation": (first + second + rex, (first + second) / 40 + rex),
-        }[method]
-        # Sums of 240 numbers at most, in another order.
-        np.testing.assert_allclose(values[:, k], expected, rtol=1e-13)
+        for weight, value in zip((1, 40), values, strict=True):
+            expected = weight * (first + second) / 2 + 0.03 * square
+            if method == "invariant":
+                expected = (first + second) / 2 / weight + penalties.mean()
+            elif method == "extrapolation":
+                expected = (first + second) / weight + (first - second) ** 2
+            # Sums of 240 numbers at most, in another order.
+            np.testing.assert_allclose(value[k], expected, rtol=1e-13)
 
 
 @pytest.mark.parametrize("method", ["grey", "extrapolation", "invariant"])
@@ -111,22 +106,29 @@ def test_the_ridge_is_its_coefficient_times_the_squared_parameters(method, monke
     chosen = METHODS.index(method)
     decay, strength, rate = (one[chosen] for one in (config.decays, config.strengths, config.rates))
     assert decay > 0
-    world, test = experiment._draw(config, [0, 1], LIKE)
+    world, test = experiment._draw(config, 0, LIKE)
     trained, runs = experiment.train, []
     monkeypatch.setattr(experiment, "train", lambda *a, **b: runs.append(trained(*a, **b)) or runs[-1])
-    experiment._method(config, method, [0, 1], world, test)
+    experiment._method(config, method, 0, world, test)
     inputs = world.images if method == "grey" else paint(world.images, world.colours)
-    network = draw_mlps((inputs.shape[-1], 5, 5, 1), seed_generators(0, 2), initialisation="xavier")
+    network = draw_mlps((inputs.shape[-1], 5, 5, 1), seed_generators(0, 1), initialisation="xavier")
     moving = torch.optim.Adam(network.parameters(), lr=rate)
-    first, second = experiment._objectives(method, strength, world)
-    for k in range(4):
+    objective = experiment._objective(method, strength, world)
+    for weight in (1, 1, *(1 if method == "grey" else strength,) * 2):
         moving.zero_grad()
-        coefficient = decay if k < 2 or method == "grey" else decay / strength
-        ridge = coefficient * sum(value.square().sum() for value in network.parameters())
-        ((first if k < 2 else second)(network(inputs), None).sum() + ridge).backward()
+        ridge = decay / weight * sum(value.square().sum() for value in network.parameters())
+        (objective(network(inputs), None, weight).sum() + ridge).backward()
         moving.step()
     with torch.no_grad():
         np.testing.assert_allclose(runs[-1].network(inputs), network(inputs), rtol=1e-8, atol=1e-10)
+
+
+def test_each_seed_draws_its_own_images_and_start():
+    config = dataclasses.replace(find(NAME).quick, steps=(0,) * 7, annealing=(0,) * 7, points=1)
+    (world, test), other = (experiment._draw(config, seed, LIKE) for seed in (0, 1))
+    assert not torch.equal(world.images, other[0].images)
+    starts = [experiment._method(config, "cross-entropy", seed, world, test) for seed in (0, 1)]
+    assert starts[0]["blank_plus"] != starts[1]["blank_plus"]
 
 
 @functools.cache

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from lib.experiments import boursier2022, min2024, pezeshki2021, sarussi2021
+from lib.experiments import boursier2022, min2024, sarussi2021
 from lib.experiments.records import differences
 from lib.experiments.registry import find, load, rounded
-from lib.models.mlps import MlpBatch
 from tests.images import write_mnist
 
 
@@ -136,20 +135,3 @@ class TestTwoMoons:
                     setting["final_responses"][k] for k in (1, 6)
                 ]
                 assert all(curve[0] == 0 for curve in setting["responses"])
-
-    def test_turned_data_and_network_give_the_same_measures(self):
-        """A network that is a linear function of the first coordinate, seen through the turn of the data."""
-        config = find("pezeshki2021-figure-2").quick
-        kind = {"dtype": torch.float64, "device": "cpu"}
-        measures = []
-        for setting in ("gap", "rotated"):
-            draw = pezeshki2021._draw(config, setting, [5], kind)
-            axis = torch.tensor(draw.turn[0], **kind)[None, :, None]
-            weights = [torch.cat([axis, -axis], dim=-1), torch.tensor([[[1.0], [-1.0]]], **kind)]
-            biases = [torch.zeros(1, 1, width, **kind) for width in (2, 1)]
-            measures.append(pezeshki2021._boundary(MlpBatch(weights, biases), draw, kind))
-        assert measures[0]["accuracy"] == measures[1]["accuracy"] == 1
-        assert measures[1]["margin"] == pytest.approx(measures[0]["margin"], abs=1e-12)
-        # Its boundary is the straight line between the moons, which lie 0.1 from it but for the noise.
-        assert measures[1]["bend"] < 1e-12 and measures[1]["slope_ratio"] < 1e-12
-        assert measures[1]["margin"] == pytest.approx(0.1, abs=0.02)

@@ -1,53 +1,36 @@
-"""The experiments of sarussi2021 at reduced size: their descent, their measures, and what they must show."""
+"""The experiments of sarussi2021 at reduced size: their draws and their measures."""
 
 import dataclasses
 
 import numpy as np
 import pytest
 
+from lib.data.digits import digits_pair
 from lib.experiments import sarussi2021
 from lib.experiments.registry import find
 from lib.geometry.patterns import agreement, perfect_agreement_margin
 from lib.models.two_layer import Start
-from lib.training.descent import gradient_descent
-from lib.training.losses import LOGISTIC
+
+
+def test_each_seed_draws_a_start_of_its_own():
+    """Angles between neurons at the start depend on nothing else."""
+    for name, first in (("sarussi2021-figure-2", "0-1"), ("sarussi2021-figure-9", None)):
+        experiment = find(name)
+        metrics = experiment.run(experiment.fingerprint_of(experiment.full), (0, 1), "cpu")
+        angles = [(one[first] if first else one)["small-start"]["angle"][0] for one in metrics]
+        assert angles[0] != angles[1]
 
 
 class TestDigitPairs:
-    def test_the_steps_are_those_of_stochastic_gradient_descent(self):
-        """Against the dense steps of lib.training.descent, with the same draws."""
-        config = sarussi2021.DigitPairs("digits", ((3, 5),), scale=1e-3, step=0.05)
-        images = sarussi2021._split(config, (3, 5), np.random.default_rng(0))
-        start = Start.two_sided(4, 64, np.log(1e-3), rng=np.random.default_rng(1), v=0.5).network(0.3)
-        order = np.random.default_rng(2).permutation(len(images.labels))
-        run = gradient_descent(
-            start,
-            images.inputs,
-            images.labels,
-            LOGISTIC,
-            step=0.05,
-            steps=len(order),
-            train_a=False,
-            samples=order,
-        )
-        weights = start.w.T.copy()
-        examples = [
-            (y, np.flatnonzero(x), x[x != 0]) for x, y in zip(images.inputs, images.labels, strict=True)
-        ]
-        sarussi2021._pass(weights, start.a, 0.3, 0.05, [examples[i] for i in order])
-        # Sums in another order: a rounding for each of 255 steps on 64 products, hardly amplified.
-        np.testing.assert_allclose(weights.T, run.network.w, rtol=1e-10, atol=1e-12)
-
     def test_examples_are_split_without_loss_or_repetition(self):
-        config = sarussi2021.DigitPairs("digits", ((0, 1),))
-        images = sarussi2021._split(config, (0, 1), np.random.default_rng(3))
-        x, y = sarussi2021.digits_pair(0, 1, centred=False)
-        assert len(images.test_labels) == round(0.3 * len(y))
-        together = np.column_stack(
-            [np.vstack([images.inputs, images.test_inputs]), np.append(images.labels, images.test_labels)]
-        )
+        config = sarussi2021.DigitPairs("digits")
+        training, test = sarussi2021._split(config, (0, 1), 3)
+        x, y = digits_pair(0, 1, centred=False)
+        assert len(test[1]) == round(0.3 * len(y))
+        together = np.vstack([np.column_stack(part) for part in (training, test)])
         expected = np.column_stack([x, y])
         assert np.array_equal(together[np.lexsort(together.T)], expected[np.lexsort(expected.T)])
+        assert not np.array_equal(test[0], sarussi2021._split(config, (0, 1), 4)[1][0])
 
     def test_a_field_of_a_table_is_the_setting_of_these_sizes(self):
         """And its count does not depend on step and scale."""
@@ -65,6 +48,7 @@ class TestGaussianClasses:
         x, y = sarussi2021._draw(config, 3)
         alone = sarussi2021._draw(dataclasses.replace(config, outlier=None), 3)
         assert np.array_equal(x[:-1], alone[0]) and np.array_equal(y[:-1], alone[1])
+        assert not np.array_equal(x, sarussi2021._draw(config, 4)[0])
         assert np.linalg.norm(x[-1]) == pytest.approx(4, rel=1e-15)
         assert y[-1] == 1 and x[-1, 0] < 0 < x[-1, 1]
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lib.experiments import combes2018, min2024, pezeshki2021_coloured, sarussi2021
+from lib.experiments import combes2018, min2024, pezeshki2021, sarussi2021
 from lib.experiments.records import (
     RECORDS,
     ROOT,
@@ -86,7 +86,7 @@ def test_a_record_of_the_book_is_good_without_any_files_of_the_reader(path):
     [
         ("combes2018-table-2", "test-split", combes2018, "BRIGHT", 120),
         ("min2024-figure-5", "test-split", min2024, "SIGNS", ("negative", "positive")),
-        ("pezeshki2021-table-1", "test-split-expected", pezeshki2021_coloured, "LABEL_NOISE", 0.24),
+        ("pezeshki2021-table-1", "test-split-expected", pezeshki2021, "LABEL_NOISE", 0.24),
         ("sarussi2021-table", "test-split", sarussi2021, "sharp_factor", lambda slope, k: 1.9),
     ],
 )
