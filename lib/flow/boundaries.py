@@ -179,21 +179,10 @@ class Boundaries:
         steady[rows] = np.einsum("kde,ke->kd", self.projections[shrinking], v[rows])
         return steady
 
-    def left(self, w: np.ndarray) -> np.ndarray:
-        """Return which pairs (..., m, n) of weights (..., m, d) are no longer on the side of their state."""
+    def distances(self, w: np.ndarray) -> np.ndarray:
+        """Return how far pairs (..., m, n) are from leaving their side, for weights (..., m, d)."""
         small = ROUNDING * np.sqrt(np.vecdot(w, w))
-        return self.state * (w @ self.units.T) < -small[..., None]
-
-    def slipped(self, signs: np.ndarray, forces: np.ndarray, errors: np.ndarray) -> np.ndarray:
-        """Return which pairs (m, n) are held no longer."""
-        slipped = np.zeros(self.state.shape, dtype=bool)
-        for neuron in self.held.tolist():
-            slipped[neuron] = self.grip(neuron, signs, forces, errors) < 0
-        return slipped
-
-    def side(self, pair: tuple[int, int], w: np.ndarray) -> float:
-        """Return how far a pair is from leaving the side of its state, by the weights (d,) of its neuron."""
-        return float(self.state[pair] * (w @ self.units[pair[1]]) + ROUNDING * np.sqrt(w @ w))
+        return self.state * (w @ self.units.T) + small[..., None]
 
     def _still(self, forces: np.ndarray, errors: np.ndarray) -> np.ndarray:
         return self.norms * ((NO_MOTION * np.abs(forces) + errors) @ self.norms)

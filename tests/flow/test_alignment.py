@@ -145,17 +145,6 @@ def test_scale_free_and_time_reparametrised():
     np.testing.assert_array_equal(flipped.events.time, phase.events.time)
 
 
-def test_patterns_at_agree_with_events_and_directions():
-    w, signs, inputs, forces = random_problem("cone", 4)
-    phase = alignment_phase(w, signs, inputs, forces)
-    times = np.sort(np.random.default_rng(0).uniform(0, 3, 40))
-    patterns = phase.patterns_at(times)
-    np.testing.assert_array_equal(patterns, phase.at(times)[0] @ inputs.T > 0)
-    assert (patterns[1:] != patterns[:-1]).sum() == ((phase.events.time > times[0]) & (
-        phase.events.time <= times[-1])).sum()  # fmt: skip
-    np.testing.assert_array_equal(phase.patterns_at(np.array([1e3]))[0], phase.patterns)
-
-
 def sliding_problem():
     # Datum 0 pulls to (1, 0.6), datum 1 = (0, 1) pushes back: the unit slides along the first axis.
     return np.array([[1.0, -0.5]]), [1.0], np.array([[1.0, 0.6], [0.0, 1.0]]), np.array([1.0, -2.0])

@@ -63,18 +63,18 @@ def test_aligning_on_lines_is_the_limit_of_small_steps(seed, slope):
     assert -1.3 < np.polyfit(np.log(steps), np.log(errors), 1)[0] < -0.7
 
 
-def test_a_change_on_a_line_is_an_event_of_each_of_its_data():
-    v, s, x, _ = problem(0)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_events_give_the_patterns_all_along_also_of_data_on_one_line(seed):
+    v, s, x, _ = problem(seed)
     forces = np.random.default_rng(0).standard_normal(len(x))
     phase = alignment_phase(v, s, x, forces, sliding=True)
-    pattern = v @ x.T > 0
-    for time, neuron, datum, entering in phase.events:
+    pattern, ends = v @ x.T > 0, np.append(phase.events.time[1:], 50.0)
+    for (time, neuron, datum, entering), end in zip(phase.events, ends, strict=True):
         assert pattern[neuron, datum] != entering
         pattern[neuron, datum] = entering
-        assert phase.patterns_at([time])[0, neuron, datum] == entering
+        z = phase.at([(time + end) / 2])[0][0] @ x.T
+        assert ((z > 0) == pattern)[np.abs(z) > 1e-9].all()
     assert len(phase.events) and (pattern == phase.patterns).all()
-    moving = np.abs(phase.at([50.0])[0][0] @ x.T) > 1e-9
-    assert ((phase.at([50.0])[0][0] @ x.T > 0) == phase.patterns)[moving].all()
 
 
 @pytest.mark.parametrize("slope", [0.0, 0.3])
