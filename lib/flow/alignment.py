@@ -151,7 +151,7 @@ def alignment_phase(
         pushed = (bound[running] & (velocity > still)).any(axis=1)
         bound[running] &= (velocity >= -still) | pushed[:, None]
         for j in running[pushed]:
-            held = settle(pulls[j], active[j], bound[j], inputs, slope, still, rest[j])
+            held = settle(pulls[j], active[j], bound[j], inputs, slope, rest[j], still)
             active[j], bound[j], shares[j], drift[j] = held
             if shares[j].any() and not sliding:
                 datum = lines.first[np.argmax(shares[j])]

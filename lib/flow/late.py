@@ -269,12 +269,10 @@ class Late(Explicit):
     def advance(self, dense: DenseOutput, start: float, s: float, state: np.ndarray) -> None:
         self.s, self.clock, read = s, float(state[-1]), self.run.field.coordinates.weights
 
-        def s_of(target: float) -> float:
-            first, last = (_log_time(dense(end)[-1]) for end in (start, s))
-            return start if target <= first else s if target >= last else _when(dense, target, start, s)
-
         def path(_times: np.ndarray, log_times: np.ndarray) -> Weights:
-            return read(dense(np.array([s_of(target) for target in log_times])).T[:, :-1])
+            first, last = (_log_time(dense(end)[-1]) for end in (start, s))
+            at = [_when(dense, target, start, s) for target in np.clip(log_times, first, last)]
+            return read(dense(np.array(at)).T[:, :-1])
 
         with np.errstate(over="ignore"):
             time = float(np.expm1(self.clock))

@@ -114,14 +114,17 @@ class Field:
             v = self.boundaries.steady(v, np.copysign(1.0, c)[:, None] * drive)
         return self.coordinates.velocity(state, v, drive)
 
-    def distances(self, state: np.ndarray, errors: np.ndarray) -> np.ndarray:
-        """Return how far all pairs, and then all data of a hinge loss, are from changing their state."""
+    def distances(self, state: np.ndarray, errors: np.ndarray, held: np.ndarray) -> np.ndarray:
+        """Return how far all pairs, and then all data of a hinge loss, are from changing their state.
+
+        Of the neurons that are held on a boundary, only those given let go.
+        """
         v, c = self.coordinates.split(state)
         pairs, data = self.boundaries.distances(v), np.empty(0)
-        if self.boundaries.held.size:
+        if held.size:
             # Not np.sign: the factors of tiny neurons underflow to a signed zero.
             signs, forces = np.copysign(1.0, c), self.forces(state, v, c)
-            for neuron in self.boundaries.held:
+            for neuron in held:
                 grip = self.boundaries.grip(neuron, signs, forces, errors)
                 pairs[neuron] = np.where(np.isfinite(grip), grip, pairs[neuron])
         if self.kinks is not None:
@@ -164,16 +167,16 @@ class Run:
         tiny = log_output_bound(start, inputs) < ceiling
         if tiny and field.balanced:
             steps, events = balanced_phase(start, inputs, -share * slopes, self.slope, ceiling, until)
-            for time, weights, piece in steps:
-                self.record(time, float(np.log(time)), weights, piece)
+            for step in steps:
+                self.record(*step)
             self.events.extend(events)
         self._settle_start()
         if tiny and not field.balanced:
-            for time, log_time, weights, piece in general_phase(
+            for step in general_phase(
                 start, field.boundaries, -share * slopes, ceiling, until, self._turn,
                 trains_outputs=field.trains_outputs,
             ):  # fmt: skip
-                self.record(time, log_time, weights, piece)
+                self.record(*step)
 
     def _settle_start(self) -> None:
         """Set the states of boundaries and kinks from the last weights recorded."""
@@ -265,23 +268,22 @@ class Run:
     ) -> tuple[float, list[tuple[int, int]], list[int]]:
         """Return the first time in a step at which some pairs, or data, change their state, and these."""
         field, boundaries, before = self.field, self.field.boundaries, start
-        looks = start + (end - start) * _LOOKS
-        delicate = bool(boundaries.held.size) or field.kinks is not None
+        looks, held, n = start + (end - start) * _LOOKS, boundaries.held, boundaries.state.shape[1]
+        delicate = bool(held.size) or field.kinks is not None
         v, _ = field.coordinates.split(method.of_weights(dense(looks).T))
         if not delicate and (boundaries.distances(v) >= 0).all():
             return end, [], []
         errors = field.errors(method.of_weights(dense(start)))
 
-        def distance(s: float, what: int | slice) -> np.ndarray:
-            return field.distances(method.of_weights(dense(s)), errors)[what]
+        def distance(s: float, what: int | slice, held: np.ndarray) -> np.ndarray:
+            return field.distances(method.of_weights(dense(s)), errors, held)[what]
 
         for look in looks:
-            changing = np.flatnonzero(distance(look, slice(None)) < 0)
+            changing = np.flatnonzero(distance(look, slice(None), held) < 0)
             if changing.size:
-                times = [_locate(distance, int(what), before, look) for what in changing]
-                first = min(times)
+                times = [_locate(distance, (k, held[held == k // n]), before, look) for k in changing]
+                first, pairs = min(times), boundaries.state.size
                 now = changing[np.array(times) == first].tolist()
-                pairs, n = boundaries.state.size, boundaries.state.shape[1]
                 return first, [divmod(k, n) for k in now if k < pairs], [k - pairs for k in now if k >= pairs]
             before = look
         return end, [], []
@@ -367,10 +369,10 @@ def _step(solver: OdeSolver) -> str | None:
             return "rounding hides what still moves"
 
 
-def _locate(distance: Callable, what: int, before: float, after: float) -> float:
-    """Return when the distance of a pair or a datum from its change falls to zero."""
-    if distance(before, what) <= 0:
+def _locate(distance: Callable, what: tuple, before: float, after: float) -> float:
+    """Return when the distance, of a time and ``what``, falls to zero."""
+    if distance(before, *what) <= 0:
         return before
     # At a large loss whole runs are over within times like 1e-36: no absolute scale of time is small.
     xtol = max(1e-15 * (after - before), np.finfo(float).tiny)
-    return float(brentq(distance, before, after, args=(what,), xtol=xtol, rtol=1e-15))
+    return float(brentq(distance, before, after, args=what, xtol=xtol, rtol=1e-15))

@@ -38,23 +38,15 @@ def weights_flow(
     [[1e-06], [1.0]]
     """
 
-    def gradients(parts: list[np.ndarray]) -> Sequence[np.ndarray]:
-        slopes = lambda outputs: np.multiply(rates, loss.slope(outputs, labels))  # noqa: E731
-        return network.with_weights(*parts).gradients(inputs, slopes)
-
+    slopes = lambda outputs: np.multiply(rates, loss.slope(outputs, labels))  # noqa: E731
+    gradients = lambda parts: network.with_weights(*parts).gradients(inputs, slopes)  # noqa: E731
     options = {"t_eval": times, "rtol": rtol, "atol": atol}
     found, unpack = _integrated([network.w, network.a], gradients, times[-1], **options)
     return network.with_weights(*unpack(found.y.T))
 
 
 def layers_flow(
-    layers: Sequence[np.ndarray],
-    inputs: ArrayLike,
-    labels: ArrayLike,
-    until: float,
-    *,
-    rtol: float = 1e-10,
-    atol: float = 1e-13,
+    layers: Sequence[np.ndarray], inputs: ArrayLike, labels: ArrayLike, until: float
 ) -> Callable[[ArrayLike], list[np.ndarray]]:
     """Integrate the gradient flow of the summed cross-entropy, and return the layers as a function of time.
 
@@ -66,7 +58,7 @@ def layers_flow(
     >>> deep.outputs(flow([0.0, 4.0]), [[1.0]])[:, 0].round(6).tolist()
     [0.1, 2.068266]
     """
-    options = {"dense_output": True, "rtol": rtol, "atol": atol}
+    options = {"dense_output": True, "rtol": 1e-10, "atol": 1e-13}
     gradients = lambda parts: deep.gradients(parts, inputs, labels)  # noqa: E731
     found, unpack = _integrated(layers, gradients, until, **options)
     return lambda times: unpack(found.sol(times).T)
