@@ -113,6 +113,9 @@ class Referred:
         sizes = np.where(np.isneginf(sizes), log_outputs if trains_outputs else 0.0, sizes)
         self.inner = np.where(at_zero, np.maximum(sizes, log_outputs - TRIAL), sizes)
         self.outer = np.maximum(log_outputs, self.inner) if trains_outputs else log_outputs
+        self.scale = np.exp(np.minimum(self.inner + self.outer, TRIAL))
+        # Beyond that neurons have no drive: it would have moved them long ago.
+        self.ratio = np.exp(np.minimum(self.outer - self.inner, TRIAL))
 
     def renewed(self, weights: Weights) -> Referred:
         return Referred(weights, trains_outputs=self.trains_outputs, before=self.inner)
@@ -140,26 +143,21 @@ class Referred:
         return states[..., : self.cut].reshape(*states.shape[:-1], *self.shape)
 
     def split(self, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        v, scale = self._inner(state), np.exp(np.minimum(self.inner + self.outer, TRIAL))
-        return v, np.broadcast_to(self._outputs(state) * scale, v.shape[:-1])
-
-    def ratio(self) -> np.ndarray:
-        # Beyond that neurons have no drive: it would have moved them long ago.
-        return np.exp(np.minimum(self.outer - self.inner, TRIAL))
+        v = self._inner(state)
+        return v, np.broadcast_to(self._outputs(state) * self.scale, v.shape[:-1])
 
     def velocity(self, state: np.ndarray, v: np.ndarray, drive: np.ndarray) -> np.ndarray:
-        ratio = self.ratio()
-        in_w = ((ratio * self._outputs(state))[:, None] * drive).ravel()
+        in_w = ((self.ratio * self._outputs(state))[:, None] * drive).ravel()
         if not self.trains_outputs:
             return in_w
-        return np.concatenate([in_w, np.vecdot(drive, v) / ratio])
+        return np.concatenate([in_w, np.vecdot(drive, v) / self.ratio])
 
     def gradients(self, state: np.ndarray, gates: np.ndarray, inputs: np.ndarray) -> np.ndarray:
         v, c = self.split(state)
         in_v = _outer(c[:, None] * gates, inputs)
         if not self.trains_outputs:
             return in_v
-        return np.hstack([in_v, (np.exp(self.inner + self.outer)[:, None] * gates * (v @ inputs.T)).T])
+        return np.hstack([in_v, (self.scale[:, None] * gates * (v @ inputs.T)).T])
 
     def outgrown(self, state: np.ndarray) -> bool:
         sizes = np.linalg.norm(self._inner(state), axis=-1)
@@ -174,10 +172,9 @@ class Referred:
     def coupling(self, drive: np.ndarray) -> np.ndarray:
         """Return the derivative (size, size) of `velocity` in the state, for drives (m, d) that stay."""
         block = np.zeros((self.cut + len(drive), self.cut + len(drive)))
-        ratio = self.ratio()
-        for j, (own, scale) in enumerate(zip(drive, ratio, strict=True)):
+        for j, (own, ratio) in enumerate(zip(drive, self.ratio, strict=True)):
             inner = slice(j * len(own), (j + 1) * len(own))
-            block[inner, self.cut + j], block[self.cut + j, inner] = scale * own, own / scale
+            block[inner, self.cut + j], block[self.cut + j, inner] = ratio * own, own / ratio
         return block if self.trains_outputs else block[: self.cut, : self.cut]
 
 

@@ -80,7 +80,8 @@ def late_flow(run: Run, log_until: float, loss_below: float, max_steps: int) -> 
     ended = run.log_times[-1] >= log_until or run.field.has_loss_below(loss_below, run.last_state())
     if ended or len(run.times) > max_steps or stop.reason is Reason.EVENTS:
         return run.trajectory(stop)
-    stop = run.integrate(Late(run, log_until), loss_below, max_steps)
+    # A loss of zero is never reached, though in floats it is.
+    stop = run.integrate(Late(run, log_until), loss_below or -1.0, max_steps)
     if stop.reason is Reason.TIME:
         run.log_times[-1] = log_until  # without rounding
     return run.trajectory(stop)
@@ -215,10 +216,6 @@ class _TailForces(Forces):
         shares, _ = self.shares(outputs)
         bends = shares * self.log_slope_rate(self.task.labels * outputs)
         return self.task.labels[:, None] * (np.outer(shares, shares) + np.diag(bends)) * self.task.labels
-
-    def has_loss_below(self, threshold: float, outputs: np.ndarray, counted: np.ndarray) -> bool:
-        log_losses = self.log_value(self.task.labels * outputs) + self.log_share
-        return threshold > 0 and logsumexp(log_losses) <= np.log(threshold)
 
 
 class Late(Explicit):

@@ -43,11 +43,6 @@ class Forces:
         low, high = (self.task.loss.slope(outputs + k * width, self.task.labels) for k in (-1, 1))
         return np.diag(-self.task.share * (high - low) / (2 * width))
 
-    def has_loss_below(self, threshold: float, outputs: np.ndarray, counted: np.ndarray) -> bool:
-        """Say whether the total loss of the data ``counted`` (n,) is at most a threshold."""
-        values = self.task.loss.value(outputs, self.task.labels)
-        return float(self.task.share @ np.where(counted, values, 0.0)) <= threshold
-
 
 @dataclass
 class Field:
@@ -101,10 +96,10 @@ class Field:
         return self.law.errors(self.outputs(*self.coordinates.split(state)), shift)
 
     def has_loss_below(self, threshold: float, state: np.ndarray) -> bool:
-        outputs = self.outputs(*self.coordinates.split(state))
-        # A datum held at its margin has no loss, whatever rounding says.
-        counted = np.full(len(outputs), True) if self.kinks is None else self.kinks.state == SHORT
-        return self.law.has_loss_below(threshold, outputs, counted)
+        values = self.task.loss.value(self.outputs(*self.coordinates.split(state)), self.task.labels)
+        if self.kinks is not None:  # a datum held at its margin has no loss, whatever rounding says
+            values = np.where(self.kinks.state == SHORT, values, 0.0)
+        return float(self.task.share @ values) <= threshold
 
     def velocity(self, state: np.ndarray) -> np.ndarray:
         self.evaluations += 1

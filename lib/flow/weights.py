@@ -31,11 +31,6 @@ def weights_flow(
     are (n,) or (..., n); ``times`` (T,) increase, from 0 on.  The networks have weights (T, ..., m, d)
     and (T, ..., m).
     DOP853 in all weights at once; where an activation changes its order is lost, and its steps get short.
-
-    >>> from lib.training.losses import SQUARE
-    >>> run = weights_flow(TwoLayer([[1e-3]], [1e-3]), [[1.0]], [1.0], SQUARE, [0.0, 40.0])
-    >>> run([[1.0]]).round(6).tolist()
-    [[1e-06], [1.0]]
     """
 
     slopes = lambda outputs: np.multiply(rates, loss.slope(outputs, labels))  # noqa: E731
@@ -53,10 +48,6 @@ def layers_flow(
     ``layers``, ``inputs`` and ``labels`` as in `lib.models.deep`.  The function takes times from 0 to
     ``until``, of shape () or (T,), and returns layers with the axis of the times in front.  DOP853, as
     `weights_flow`.
-
-    >>> flow = layers_flow(deep.balanced(0.1, 3, [[1.0]], [1.0]), [[1.0]], [1.0], 4.0)
-    >>> deep.outputs(flow([0.0, 4.0]), [[1.0]])[:, 0].round(6).tolist()
-    [0.1, 2.068266]
     """
     options = {"dense_output": True, "rtol": 1e-10, "atol": 1e-13}
     gradients = lambda parts: deep.gradients(parts, inputs, labels)  # noqa: E731
