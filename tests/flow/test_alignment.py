@@ -174,5 +174,7 @@ def test_until_stops_early():
     cut = np.median(full.events.time)
     part = alignment_phase(w, signs, inputs, forces, until=cut)
     np.testing.assert_array_equal(part.events, full.events[full.events.time <= cut])
+    # A unit that was stopped goes on as it did: its path has no jump.
+    assert np.abs(np.diff(part.at(np.linspace(0, 3 * cut, 3000))[0], axis=0)).max() < 1e-2
     with pytest.raises(ValueError, match="until"):
         _ = part.asymptotics

@@ -178,3 +178,9 @@ def test_every_way_to_stop_is_named():
     assert full.reason is Reason.TIME and full.stopped == "time reached 5"
     late = gradient_flow(network, CLOUD[:2], CLOUD_LABELS[:2], LOGISTIC, log_until=1e3, loss_below=1e-30)
     assert late.reason is Reason.LOSS and 60 < late.log_times[-1] < 80
+
+
+@pytest.mark.parametrize("ends", [{}, {"until": 1.0, "log_until": 5.0}])
+def test_a_flow_has_one_end(ends):
+    with pytest.raises(ValueError, match="allowed: exactly one of the two"):
+        gradient_flow(UNIT, [[1.0]], [1.0], LOGISTIC, **ends)

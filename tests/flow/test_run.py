@@ -5,6 +5,8 @@ import pytest
 
 from lib.flow import gradient_flow
 from lib.flow.alignment import alignment_phase
+from lib.flow.coordinates import Referred
+from lib.flow.trajectory import Weights
 from lib.models.two_layer import Start
 from lib.training.descent import spherical_descent
 from lib.training.losses import EXPONENTIAL, LOGISTIC, SQUARE
@@ -156,6 +158,13 @@ def test_events_are_located_however_short_the_time(train):
     loose, tight = (gradient_flow(first, x, y, EXPONENTIAL, rtol=rtol, **how) for rtol in (1e-9, 1e-12))
     assert 0 < tight.events[0].time < 1e-20
     np.testing.assert_allclose(loose.network_at().w, tight.network_at().w, atol=1e-6)
+
+
+def test_a_weight_near_zero_is_measured_by_its_size_before():
+    start = Weights(np.eye(3), np.full(3, -9.0), np.ones(3), np.zeros(3))
+    later = start._replace(log_norms=np.array([-np.inf, -50.0, -8.0]))
+    before = Referred(start, trains_outputs=False)
+    np.testing.assert_allclose(before.renewed(later).inner, [-9.0, -9.0 - 2 * np.log(10), -8.0])
 
 
 def test_trial_stages_that_overflow_are_rejected():
