@@ -274,6 +274,7 @@ class Run:
             return field.distances(method.of_weights(dense(s)), errors, held)[what]
 
         for look in looks:
+            # Numbers of pairs, row by row, and beyond them of data.
             changing = np.flatnonzero(distance(look, slice(None), held) < 0)
             if changing.size:
                 times = [_locate(distance, (k, held[held == k // n]), before, look) for k in changing]

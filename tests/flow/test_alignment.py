@@ -145,14 +145,11 @@ def test_scale_free_and_time_reparametrised():
     np.testing.assert_array_equal(flipped.events.time, phase.events.time)
 
 
-def sliding_problem():
-    # Datum 0 pulls to (1, 0.6), datum 1 = (0, 1) pushes back: the unit slides along the first axis.
-    return np.array([[1.0, -0.5]]), [1.0], np.array([[1.0, 0.6], [0.0, 1.0]]), np.array([1.0, -2.0])
-
-
 def test_sliding_raises_and_names_neuron_and_datum():
-    with pytest.raises(ValueError, match=r"neuron 0 slides along the boundary of datum 1"):
-        alignment_phase(*sliding_problem())
+    # The first two data, on one line, pull to (1, 0.6); the last pushes back: the unit slides along (1, 0).
+    inputs, forces = [[1.0, 0.6], [0.5, 0.3], [0.0, 1.0]], [0.5, 1.0, -2.0]
+    with pytest.raises(ValueError, match=r"neuron 0 slides along the boundary of datum 2"):
+        alignment_phase([[1.0, -0.5]], [1], inputs, forces)
 
 
 @pytest.mark.parametrize("seed", range(30))
