@@ -268,8 +268,8 @@ class Late(Explicit):
 
         def path(_times: np.ndarray, log_times: np.ndarray) -> Weights:
             first, last = (_log_time(dense(end)[-1]) for end in (start, s))
-            at = [_when(dense, target, start, s) for target in np.clip(log_times, first, last)]
-            return read(dense(np.array(at)).T[:, :-1])
+            times = [_when(dense, min(t, last), start, s) if t > first else start for t in log_times]
+            return read(dense(np.array(times)).T[:, :-1])
 
         with np.errstate(over="ignore"):
             time = float(np.expm1(self.clock))
