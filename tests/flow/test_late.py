@@ -137,7 +137,7 @@ def test_a_stiff_flow_reaches_any_time(until):
     inputs, labels = np.array([[1.0, 0.1], [0.3, 100.0], [1.0, -80.0]]), np.array([1.0, 2.0, -1.0])
     run = gradient_flow(Start([[0.6, 0.8]], [0.0], [1]), inputs, labels, SQUARE, until=until, **LINEAR)
     exact = inputs @ np.linalg.lstsq(inputs, labels)[0]
-    assert run.stopped == f"time reached {until:g}"
+    assert run.stopped == f"time reached {until:g}" and run.times[-1] == until
     np.testing.assert_allclose(run.outputs([until])[0], exact, atol=1e-7)
 
 
