@@ -26,14 +26,6 @@ def agreement_end(
     and output weights +v and -v, both present; ``inputs`` are (n, d), ``labels`` (n,) +1 and -1.  The time is
     ``log(1 + t)``, infinite if the regime lasts, with the network at ``log_until`` then.  Raises
     ``ValueError`` for a network outside every agreement regime.  [sarussi2021, Definition 6.2 and App. F]
-
-    Example: the second neuron comes to classify the second input as positive.
-
-    >>> network = TwoLayer([[0.2, 0.09], [-1.0, 0.3]], [1.0, -1.0], slope=0.1)
-    >>> inputs = [[1.0, 0.0], [-0.5, 1.0], [-1.0, 0.0]]
-    >>> log_time, last = agreement_end(network, inputs, [1, 1, -1], log_until=10.0)
-    >>> round(log_time, 3), abs(last.preactivations(inputs)).min().round(6)
-    (1.619, np.float64(0.0))
     """
     x = np.asarray(inputs, dtype=float)
     own = np.where(network.a > 0, 0, 1)

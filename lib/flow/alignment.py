@@ -29,28 +29,31 @@ _EXACTLY_OPPOSITE = 1e-14  # distance to the unstable direction -e below which a
 class AlignmentPhase:
     """The exact path of every unit, as stages of constant activation pattern.
 
+    Stage ``k`` of unit ``j`` starts at ``starts[k, j]`` (infinite when there is none), with
+    ``directions[k, j]`` and ``log_norms[k, j]``, and has ``drifts[k, j]`` and ``stage_patterns[k, j]``.
     ``events`` is a record array sorted by time with fields ``time``, ``neuron``, ``datum`` and ``entering``
-    (True when the datum becomes active).  ``patterns`` (m, n) are the final activation patterns, ``sliding``
-    (m, n) marks final pre-activations held at zero from both sides, ``stages`` (m,) counts stages, and
-    ``settled`` (m,) says which units have no further event, however long one waits.  Stage ``k`` of unit
-    ``j`` starts at ``starts[k, j]`` (infinite when there is none), with ``directions[k, j]`` and
-    ``log_norms[k, j]``, and has ``drifts[k, j]`` and ``stage_patterns[k, j]``.
+    (True when the datum becomes active).  ``sliding`` (m, n) marks final pre-activations held at zero from
+    both sides, and ``settled`` (m,) says which units have no further event, however long one waits.
     """
 
-    events: np.recarray
-    patterns: np.ndarray
-    sliding: np.ndarray
-    stages: np.ndarray
-    settled: np.ndarray
     starts: np.ndarray
     directions: np.ndarray
     log_norms: np.ndarray
     drifts: np.ndarray
     stage_patterns: np.ndarray
+    events: np.recarray
+    sliding: np.ndarray
+    settled: np.ndarray
 
-    def _stage_of(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        stage = (self.starts[None] <= times[:, None, None]).sum(axis=1) - 1
-        return stage, np.arange(self.starts.shape[1])[None]
+    @property
+    def last(self) -> tuple[np.ndarray, np.ndarray]:
+        """The last stage of each unit, and its number, (m,) each: an index into the arrays of the stages."""
+        return np.isfinite(self.starts).sum(axis=0) - 1, np.arange(self.starts.shape[1])
+
+    @property
+    def patterns(self) -> np.ndarray:
+        """The final activation patterns (m, n)."""
+        return self.stage_patterns[self.last]
 
     def at(self, times: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """Return unit directions (T, m, d) and log-norms (T, m) at ``times`` (T,), without overflow.
@@ -59,13 +62,10 @@ class AlignmentPhase:
         pattern that it had then.  Raises ``ValueError`` for times below 0.
         """
         times = array("times", times, ("T",), 0, ends="[)")
-        k = self._stage_of(times)
+        stage = (self.starts <= times[:, None, None]).sum(axis=1) - 1
+        k = stage, np.arange(self.starts.shape[1])
         waits = times[:, None] - self.starts[k]
         return _advance(self.directions[k], self.log_norms[k], self.drifts[k], waits)
-
-    def patterns_at(self, times: ArrayLike) -> np.ndarray:
-        """Return the activation patterns (T, m, n) at ``times`` as in `at`; at an event, those after it."""
-        return self.stage_patterns[self._stage_of(array("times", times, ("T",), 0, ends="[)"))]
 
     @property
     def asymptotics(self) -> tuple[np.ndarray, np.ndarray]:
@@ -77,7 +77,7 @@ class AlignmentPhase:
             raise ValueError(
                 f"until stopped neuron {int(np.argmin(self.settled))} before its last event: rates unknown"
             )
-        last = (self.stages - 1, np.arange(len(self.stages)))
+        last = self.last
         speed, _, cosine, sine = _split(self.directions[last], self.drifts[last])
         log_plus, log_minus = _halves(cosine, sine)
         stuck = np.isneginf(log_plus)
@@ -134,26 +134,25 @@ def alignment_phase(
     lengths = np.linalg.norm(inputs, axis=1)
     still = NO_MOTION * lengths * largest
     units = Start.of(TwoLayer(w, np.zeros(m)))
-    direction, log_norm = units.directions, units.log_norms
-    start, count = np.zeros(m), np.zeros(m, dtype=int)
+    start, direction, log_norm, drift = np.zeros(m), units.directions, units.log_norms, np.zeros(w.shape)
     height = direction @ inputs.T
     bound = np.abs(height) <= _ON_BOUNDARY * lengths
     active = (height > 0) & ~bound
     shares, settled = np.zeros((m, n)), np.zeros(m, dtype=bool)
-    first = lines.states(np.where(bound, 0, 2 * active - 1)) > 0
-    running, history = np.arange(m), list[tuple[np.ndarray, ...]]()
+    patterns, stages = [_patterns(lines, active, bound)], list[list[np.ndarray]]()
+    running = np.arange(m)
     while running.size:
-        if len(history) > 100 * (n + 1):  # pragma: no cover
-            raise RuntimeError(f"neuron {running[0]} still changes its pattern after {len(history)} stages")
+        if len(stages) > 100 * (n + 1):  # pragma: no cover
+            raise RuntimeError(f"neuron {running[0]} still changes its pattern after {len(stages)} stages")
         shares[running] = 0.0
         weights = np.where(active[running], 1.0, slope)
-        drift = (weights * pulls[running]) @ inputs + rest[running]
-        pushed = (bound[running] & (drift @ inputs.T > still)).any(axis=1)
-        bound[running] &= (drift @ inputs.T >= -still) | pushed[:, None]
-        for row in np.flatnonzero(pushed):
-            j = running[row]
-            held = settle(pulls[j], active[j], bound[j], inputs, slope, still, rest[j])
-            active[j], bound[j], shares[j], drift[row] = held
+        drift[running] = (weights * pulls[running]) @ inputs + rest[running]
+        velocity = drift[running] @ inputs.T
+        pushed = (bound[running] & (velocity > still)).any(axis=1)
+        bound[running] &= (velocity >= -still) | pushed[:, None]
+        for j in running[pushed]:
+            held = settle(pulls[j], active[j], bound[j], inputs, slope, rest[j], still)
+            active[j], bound[j], shares[j], drift[j] = held
             if shares[j].any() and not sliding:
                 datum = lines.first[np.argmax(shares[j])]
                 raise ValueError(
@@ -162,51 +161,40 @@ def alignment_phase(
                     "for the Filippov solution"
                 )
         drift[np.linalg.norm(drift, axis=1) <= NO_MOTION * largest] = 0.0
-        pattern = lines.states(np.where(bound[running], 0, 2 * active[running] - 1)) > 0
-        history.append((running, start[running], direction[running], log_norm[running], drift, pattern))
-        count[running] += 1
-        velocity = drift @ inputs.T
+        patterns.append(_patterns(lines, active, bound))
+        stages.append([part.copy() for part in (start, direction, log_norm, drift)])
+        velocity = drift[running] @ inputs.T
         can_switch = np.where(active[running], velocity < -still, (velocity > still) & ~bound[running])
-        wait = np.where(can_switch, _crossing_times(direction[running], drift, inputs), np.inf)
+        wait = np.where(can_switch, _crossing_times(direction[running], drift[running], inputs), np.inf)
         datum = wait.argmin(axis=1)
         wait = wait[np.arange(running.size), datum]
         settled[running] = np.isinf(wait)
-        goes_on = (start[running] + wait <= until) & np.isfinite(wait)
-        rows, running, datum, wait = np.flatnonzero(goes_on), running[goes_on], datum[goes_on], wait[goes_on]
-        moved = _advance(direction[running], log_norm[running], drift[rows], wait)
-        direction[running], log_norm[running] = moved
         start[running] += wait
+        goes_on = np.isfinite(start[running]) & (start[running] <= until)
+        start[running[~goes_on]] = np.inf
+        running, datum, wait, velocity = running[goes_on], datum[goes_on], wait[goes_on], velocity[goes_on]
+        moved = _advance(direction[running], log_norm[running], drift[running], wait)
+        direction[running], log_norm[running] = moved
         entering = ~active[running, datum]
         # An entering unit whose new datum would push it straight back is on the boundary; a leaving one is
         # put there too, and moves on if the others carry it away.
         change = (1 - slope) * pulls[running, datum] * lengths[datum] ** 2
-        crosses = velocity[rows, datum] + change > 0
+        crosses = velocity[np.arange(running.size), datum] + change > 0
         active[running, datum] = entering & crosses
         bound[running, datum] = ~active[running, datum]
-    return _assemble(first, w.shape[1], history, (shares > 0)[:, lines.index], count, settled)
-
-
-def _assemble(
-    first: np.ndarray, d: int, history: list, slides: np.ndarray, count: np.ndarray, settled: np.ndarray
-) -> AlignmentPhase:
-    """Lay the stages of all units out in padded arrays; events are changes of the ``first`` patterns."""
-    depth, (m, n) = int(count.max()), first.shape
-    starts = np.full((depth, m), np.inf)
-    directions, drifts = np.zeros((depth, m, d)), np.zeros((depth, m, d))
-    log_norms, patterns = np.zeros((depth, m)), np.zeros((depth, m, n), dtype=bool)
-    for k, (running, start, direction, log_norm, drift, pattern) in enumerate(history):
-        starts[k, running], log_norms[k, running] = start, log_norm
-        directions[k, running], drifts[k, running], patterns[k, running] = direction, drift, pattern
-    changed = (patterns != np.concatenate([first[None], patterns[:-1]])) & np.isfinite(starts)[..., None]
-    stage, neuron, datum = np.nonzero(changed)
-    fields = [("time", float), ("neuron", int), ("datum", int), ("entering", bool)]
-    columns = starts[stage, neuron], neuron, datum, patterns[changed]
+    starts, directions, log_norms, drifts = map(np.array, zip(*stages, strict=True))
+    stage_patterns, slides = np.array(patterns[1:]), (shares > 0)[:, lines.index]
+    stage, neuron, datum = np.nonzero(stage_patterns != np.array(patterns[:-1]))
+    columns = starts[stage, neuron], neuron, datum, stage_patterns[stage, neuron, datum]
     order = np.lexsort((datum, neuron, columns[0]))
+    fields = [("time", float), ("neuron", int), ("datum", int), ("entering", bool)]
     events = np.rec.fromarrays([column[order] for column in columns], dtype=fields)
-    last = patterns[count - 1, np.arange(m)]
-    return AlignmentPhase(
-        events, last, slides, count, settled, starts, directions, log_norms, drifts, patterns
-    )
+    return AlignmentPhase(starts, directions, log_norms, drifts, stage_patterns, events, slides, settled)
+
+
+def _patterns(lines: Lines, active: np.ndarray, bound: np.ndarray) -> np.ndarray:
+    """Return the activation patterns (m, n) of the data of which some lines (m, l) are active or at zero."""
+    return lines.states(np.where(bound, 0, 2 * active - 1)) > 0
 
 
 def _split(

@@ -53,14 +53,11 @@ class Lines:
         self.data = inputs
         self.first, self.index = np.unique(firsts, return_inverse=True)
         self.inputs, self.ratios = inputs[self.first], signs * lengths / lengths[firsts]
-        self.single = len(self.first) == len(inputs)
+        self.sizes = np.abs(self.ratios)[:, None] * (self.index[:, None] == np.arange(len(self.first)))
 
     def merged(self, pulls: np.ndarray, slope: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the pulls of lines (..., l) and the drift (..., d) always there, of pulls (..., n)."""
-        if self.single:
-            return pulls, np.zeros((*pulls.shape[:-1], self.inputs.shape[1]))
-        sizes = np.where(self.index[:, None] == np.arange(len(self.first)), np.abs(self.ratios)[:, None], 0.0)
-        return pulls @ sizes, (1 + slope) * (pulls * (self.ratios < 0)) @ self.data
+        return pulls @ self.sizes, (1 + slope) * (pulls * (self.ratios < 0)) @ self.data
 
     def states(self, of_lines: np.ndarray) -> np.ndarray:
         """Return the states -1, 0, 1 of data (..., n) from those of their lines (..., l)."""
@@ -69,7 +66,7 @@ class Lines:
 
 def held_drift(
     pulls: np.ndarray, active: np.ndarray, bound: np.ndarray, inputs: np.ndarray, base: float,
-    rest: np.ndarray | float = 0.0,
+    rest: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
     """Return the shares (n,) in [0, 1], drift (d,) and rates (n,) of a unit at the boundaries ``bound`` (n,).
 
@@ -97,7 +94,7 @@ def held_drift(
 
 def settle(
     pulls: np.ndarray, active: np.ndarray, bound: np.ndarray, inputs: np.ndarray, base: float,
-    still: np.ndarray, rest: np.ndarray | float = 0.0,
+    rest: np.ndarray, still: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
     """Decide what a unit does at the boundaries it sits on: enter, leave, stay frozen, or slide.
 
@@ -179,33 +176,29 @@ class Boundaries:
         steady[rows] = np.einsum("kde,ke->kd", self.projections[shrinking], v[rows])
         return steady
 
-    def left(self, w: np.ndarray) -> np.ndarray:
-        """Return which pairs (..., m, n) of weights (..., m, d) are no longer on the side of their state."""
+    def distances(self, w: np.ndarray) -> np.ndarray:
+        """Return how far pairs (..., m, n) are from leaving their side, for weights (..., m, d)."""
         small = ROUNDING * np.sqrt(np.vecdot(w, w))
-        return self.state * (w @ self.units.T) < -small[..., None]
-
-    def slipped(self, signs: np.ndarray, forces: np.ndarray, errors: np.ndarray) -> np.ndarray:
-        """Return which pairs (m, n) are held no longer."""
-        slipped = np.zeros(self.state.shape, dtype=bool)
-        for neuron in self.held.tolist():
-            slipped[neuron] = self.grip(neuron, signs, forces, errors) < 0
-        return slipped
-
-    def side(self, pair: tuple[int, int], w: np.ndarray) -> float:
-        """Return how far a pair is from leaving the side of its state, by the weights (d,) of its neuron."""
-        return float(self.state[pair] * (w @ self.units[pair[1]]) + ROUNDING * np.sqrt(w @ w))
+        return self.state * (w @ self.units.T) + small[..., None]
 
     def _still(self, forces: np.ndarray, errors: np.ndarray) -> np.ndarray:
         return self.norms * ((NO_MOTION * np.abs(forces) + errors) @ self.norms)
 
+    def _place(
+        self, neuron: int, signs: np.ndarray, forces: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float, np.ndarray]:
+        """Return the pulls of lines on a neuron, those above zero and at zero, and what else moves it."""
+        state = self.state[neuron, self.lines.first]
+        pulls, rest = self.lines.merged(signs[neuron] * forces, self.slope)
+        return pulls, state == ON, state == HELD, self.lines.inputs, self.slope, rest
+
     def grip(self, neuron: int, signs: np.ndarray, forces: np.ndarray, errors: np.ndarray) -> np.ndarray:
         """Return by how much the rates at zero of a neuron's held pairs miss being noticeable, (n,)."""
-        first, still = self.lines.first, self._still(forces, errors)
-        state = self.state[neuron, first]
-        pulls, rest = self.lines.merged(signs[neuron] * forces, self.slope)
-        *_, rates = held_drift(pulls, state == ON, state == HELD, self.lines.inputs, self.slope, rest)
+        place, still = self._place(neuron, signs, forces), self._still(forces, errors)
+        *_, rates = held_drift(*place)
         # Noticed at twice the size at which `settle` acts, so that it does act.
-        return np.where(state == HELD, 2 * still[first] - np.abs(rates), np.inf)[self.lines.index]
+        of_lines = (2 * still[self.lines.first] - np.abs(rates))[self.lines.index]
+        return np.where(self.state[neuron] == HELD, of_lines, np.inf)
 
     def arrive(self, pair: tuple[int, int], w: np.ndarray) -> np.ndarray:
         """Put a pair on its boundary; return weights (m, d) with the neuron's held data at zero."""
@@ -217,11 +210,8 @@ class Boundaries:
 
     def settle(self, neuron: int, signs: np.ndarray, forces: np.ndarray, errors: np.ndarray) -> None:
         """Choose the states of all pairs of a neuron that are at zero."""
-        first, still = self.lines.first, self._still(forces, errors)
-        state = self.state[neuron, first]
-        pulls, rest = self.lines.merged(signs[neuron] * forces, self.slope)
-        places = state == ON, state == HELD, self.lines.inputs
-        active, bound, *_ = settle(pulls, *places, self.slope, still[first], rest)
+        still = self._still(forces, errors)[self.lines.first]
+        active, bound, *_ = settle(*self._place(neuron, signs, forces), still)
         self.state[neuron] = self.lines.states(np.where(active, ON, np.where(bound, HELD, OFF)))
         self._refresh((neuron,))
 

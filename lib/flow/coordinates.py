@@ -12,8 +12,6 @@ In both, a state holds scaled weights ``v_j`` and factors ``c_j`` with outputs
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from lib.flow.trajectory import Weights
@@ -59,8 +57,9 @@ class Balanced:
     def __init__(self, signs: np.ndarray, d: int) -> None:
         self.signs, self.shape, self.cut = signs, (len(signs), d), len(signs) * d
 
-    def renew(self, weights: Weights) -> None:
-        """Choose the references by weights; states of before have no meaning any more."""
+    def renewed(self, weights: Weights) -> Balanced:
+        """Return coordinates with the references that fit weights."""
+        return self
 
     def pack(self, weights: Weights) -> np.ndarray:
         """Return the state of weights (m, d)."""
@@ -69,10 +68,6 @@ class Balanced:
     def weights(self, states: np.ndarray) -> Weights:
         v, log_norms = self._directions(states), states[..., self.cut :]
         return Weights(v, log_norms, np.broadcast_to(self.signs, log_norms.shape), log_norms)
-
-    def reader(self) -> Callable[[np.ndarray], Weights]:
-        """Return `weights` with the references of now, whatever becomes of them."""
-        return self.weights
 
     def _directions(self, states: np.ndarray) -> np.ndarray:
         v = states[..., : self.cut].reshape(*states.shape[:-1], *self.shape)
@@ -106,21 +101,24 @@ class Balanced:
 class Referred:
     """Weights in units of references; a state is (m d + m,), or (m d,) when the outputs are not trained."""
 
-    def __init__(self, weights: Weights, *, trains_outputs: bool) -> None:
-        self.shape, self.cut = weights.directions.shape, weights.directions.size
-        self.trains_outputs = trains_outputs
-        self.fixed = weights.signs, weights.log_outputs
-        self.inner = np.full(len(weights.log_norms), -np.inf)
-        self.renew(weights)
-
-    def renew(self, weights: Weights) -> None:
-        _, log_norms, _, log_outputs = weights
+    def __init__(
+        self, weights: Weights, *, trains_outputs: bool, before: np.ndarray | float = -np.inf
+    ) -> None:
+        directions, log_norms, self.signs, log_outputs = weights
+        self.shape, self.cut, self.trains_outputs = directions.shape, directions.size, trains_outputs
         # A weight at zero keeps its reference, at the start it is the other layer's; one that passes zero
         # has a fraction of its last one.
-        sizes = np.maximum(log_norms, self.inner - np.where(np.isneginf(log_norms), 0.0, 2 * _CHANGE))
-        sizes = np.where(np.isneginf(sizes), log_outputs if self.trains_outputs else 0.0, sizes)
-        self.inner = np.where(np.isneginf(log_norms), np.maximum(sizes, log_outputs - TRIAL), sizes)
-        self.outer = np.maximum(log_outputs, self.inner) if self.trains_outputs else self.fixed[1]
+        at_zero = np.isneginf(log_norms)
+        sizes = np.maximum(log_norms, before - np.where(at_zero, 0.0, 2 * _CHANGE))
+        sizes = np.where(np.isneginf(sizes), log_outputs if trains_outputs else 0.0, sizes)
+        self.inner = np.where(at_zero, np.maximum(sizes, log_outputs - TRIAL), sizes)
+        self.outer = np.maximum(log_outputs, self.inner) if trains_outputs else log_outputs
+        self.scale = np.exp(np.minimum(self.inner + self.outer, TRIAL))
+        # Beyond that neurons have no drive: it would have moved them long ago.
+        self.ratio = np.exp(np.minimum(self.outer - self.inner, TRIAL))
+
+    def renewed(self, weights: Weights) -> Referred:
+        return Referred(weights, trains_outputs=self.trains_outputs, before=self.inner)
 
     def pack(self, weights: Weights) -> np.ndarray:
         directions, log_norms, signs, log_outputs = weights
@@ -130,49 +128,36 @@ class Referred:
         return np.concatenate([w.ravel(), signs * np.exp(log_outputs - self.outer)])
 
     def _outputs(self, state: np.ndarray) -> np.ndarray:
-        return state[..., self.cut :] if self.trains_outputs else self.fixed[0]
+        return state[..., self.cut :] if self.trains_outputs else self.signs
 
     def weights(self, states: np.ndarray) -> Weights:
-        return self.reader()(states)
-
-    def reader(self) -> Callable[[np.ndarray], Weights]:
-        inner, outer = self.inner, self.outer
-
-        def weights(states: np.ndarray) -> Weights:
-            v, a = self._inner(states), self._outputs(states)
-            norms = np.linalg.norm(v, axis=-1)
-            a = np.broadcast_to(a, norms.shape)
-            with np.errstate(divide="ignore"):
-                log_norms, log_outputs = np.log(norms) + inner, np.log(np.abs(a)) + outer
-            directions = v / np.where(norms > 0, norms, 1.0)[..., None]
-            return Weights(directions, log_norms, np.sign(a), log_outputs)
-
-        return weights
+        v, a = self._inner(states), self._outputs(states)
+        norms = np.linalg.norm(v, axis=-1)
+        a = np.broadcast_to(a, norms.shape)
+        with np.errstate(divide="ignore"):
+            log_norms, log_outputs = np.log(norms) + self.inner, np.log(np.abs(a)) + self.outer
+        directions = v / np.where(norms > 0, norms, 1.0)[..., None]
+        return Weights(directions, log_norms, np.sign(a), log_outputs)
 
     def _inner(self, states: np.ndarray) -> np.ndarray:
         return states[..., : self.cut].reshape(*states.shape[:-1], *self.shape)
 
     def split(self, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        v, scale = self._inner(state), np.exp(np.minimum(self.inner + self.outer, TRIAL))
-        return v, np.broadcast_to(self._outputs(state) * scale, v.shape[:-1])
-
-    def ratio(self) -> np.ndarray:
-        # Beyond that neurons have no drive: it would have moved them long ago.
-        return np.exp(np.minimum(self.outer - self.inner, TRIAL))
+        v = self._inner(state)
+        return v, np.broadcast_to(self._outputs(state) * self.scale, v.shape[:-1])
 
     def velocity(self, state: np.ndarray, v: np.ndarray, drive: np.ndarray) -> np.ndarray:
-        ratio = self.ratio()
-        in_w = ((ratio * self._outputs(state))[:, None] * drive).ravel()
+        in_w = ((self.ratio * self._outputs(state))[:, None] * drive).ravel()
         if not self.trains_outputs:
             return in_w
-        return np.concatenate([in_w, np.vecdot(drive, v) / ratio])
+        return np.concatenate([in_w, np.vecdot(drive, v) / self.ratio])
 
     def gradients(self, state: np.ndarray, gates: np.ndarray, inputs: np.ndarray) -> np.ndarray:
         v, c = self.split(state)
         in_v = _outer(c[:, None] * gates, inputs)
         if not self.trains_outputs:
             return in_v
-        return np.hstack([in_v, (np.exp(self.inner + self.outer)[:, None] * gates * (v @ inputs.T)).T])
+        return np.hstack([in_v, (self.scale[:, None] * gates * (v @ inputs.T)).T])
 
     def outgrown(self, state: np.ndarray) -> bool:
         sizes = np.linalg.norm(self._inner(state), axis=-1)
@@ -187,10 +172,9 @@ class Referred:
     def coupling(self, drive: np.ndarray) -> np.ndarray:
         """Return the derivative (size, size) of `velocity` in the state, for drives (m, d) that stay."""
         block = np.zeros((self.cut + len(drive), self.cut + len(drive)))
-        ratio = self.ratio()
-        for j, (own, scale) in enumerate(zip(drive, ratio, strict=True)):
+        for j, (own, ratio) in enumerate(zip(drive, self.ratio, strict=True)):
             inner = slice(j * len(own), (j + 1) * len(own))
-            block[inner, self.cut + j], block[self.cut + j, inner] = scale * own, own / scale
+            block[inner, self.cut + j], block[self.cut + j, inner] = ratio * own, own / ratio
         return block if self.trains_outputs else block[: self.cut, : self.cut]
 
 

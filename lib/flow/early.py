@@ -23,6 +23,9 @@ _TIMES = 64  # times recorded during a balanced early phase
 _OVER = 0.1  # natural logarithm of the factor by which the outputs may pass the ceiling
 _LONG_AGO = 1e4  # natural logarithm of the ratio of two times of one stage, at most
 
+Step = tuple[float, float, Weights, Piece]
+"""A time, its logarithm, the weights then, and the path before."""
+
 
 def log_output_bound(weights: Weights, inputs: np.ndarray) -> np.ndarray:
     """Return the logarithm of ``sum_j |a_j| |w_j| max_i |x_i|``, at least the largest output."""
@@ -32,8 +35,8 @@ def log_output_bound(weights: Weights, inputs: np.ndarray) -> np.ndarray:
 
 def balanced_phase(
     start: Weights, inputs: np.ndarray, forces: np.ndarray, slope: float, ceiling: float, until: float
-) -> tuple[list[tuple[float, Weights, Piece]], list[Event]]:
-    """Return (time, weights, path before it) up to outputs ``exp(ceiling)`` or ``until``, and the events."""
+) -> tuple[list[Step], list[Event]]:
+    """Return steps up to outputs of size ``exp(ceiling)`` or the time ``until``, and the events."""
     data = start.directions, start.signs, inputs, forces
     phase = alignment_phase(*data, slope=slope, until=until, sliding=True)
 
@@ -55,8 +58,9 @@ def balanced_phase(
         low, end, over = grid[above - 1], grid[above], values[above]
     times = np.linspace(0, end, _TIMES + 1)[1:]
     weights = path(times, times)
-    steps: list[tuple[float, Weights, Piece]] = [
-        (float(t), Weights(*(part[k] for part in weights)), path) for k, t in enumerate(times)
+    steps: list[Step] = [
+        (float(t), float(np.log(t)), Weights(*(part[k] for part in weights)), path)
+        for k, t in enumerate(times)
     ]
     return steps, [Event(*event) for event in phase.events[phase.events.time <= end].tolist()]
 
@@ -139,48 +143,45 @@ class Stage:
 def general_phase(
     start: Weights, boundaries: Boundaries, forces: np.ndarray, ceiling: float, until: float,
     change: Callable[[float, Weights, list[tuple[int, int]]], Weights], *, trains_outputs: bool,
-) -> list[tuple[float, float, Weights, Piece]]:  # fmt: skip
-    """Return (time, its logarithm, weights, path before it) of each stage, as in `balanced_phase`.
+) -> list[Step]:  # fmt: skip
+    """Return steps as `balanced_phase`, one for each stage.
 
     At each activation change ``change``, of time, weights and pairs, updates the states of ``boundaries`` and
     returns the weights with those pairs on their boundary.
     """
-    steps: list[tuple[float, float, Weights, Piece]] = []
+    steps, over = list[Step](), False
     time, log_time, weights = 0.0, -np.inf, start
-    while log_time < np.log(until):
+    while not over:
         stage = Stage(weights, boundaries.drive(forces), trains_outputs=trains_outputs)
         crossings = stage.log_crossings(boundaries.state, boundaries.inputs)
         turns = np.where((boundaries.state == 0).any(axis=1), stage.log_turns(), np.inf)
         with np.errstate(divide="ignore"):
-            left = np.log(until - time)
+            left = np.log(max(until - time, 0.0))
         log_step = min(crossings.min(), turns.min(), left)
 
         def excess(log_step: float, stage: Stage = stage) -> float:
             return float(log_output_bound(stage.after(np.array([log_step])), boundaries.inputs)[0]) - ceiling
 
-        full = excess(log_step) >= 0
-        pairs: list[tuple[int, int]] = []
-        if full:
+        over, pairs = log_step == left, list[tuple[int, int]]()
+        if excess(log_step) >= 0:
             # Far below the ceiling the bound falls off as a cliff, where Brent's method bisects: many steps.
             log_step = brentq(excess, log_step - _LONG_AGO, log_step, xtol=1e-12, maxiter=1000)
+            over = True
         elif log_step == crossings.min():
             pairs = [(int(j), int(i)) for j, i in np.argwhere(crossings == log_step)]
         elif log_step == turns.min():
             neuron = int(turns.argmin())
             pairs = [(neuron, int(i)) for i in np.flatnonzero(boundaries.state[neuron] == 0)]
-        steps.append(_step(stage, time, log_time, log_step))
-        time, log_time, weights, _ = steps[-1]
-        if full or log_step == left:
-            break
-        if log_step == turns.min():  # rounding may leave the output weight on its old side
-            turned = turns == log_step
-            weights = weights._replace(signs=np.where(turned, -stage.start.signs, weights.signs))
-        weights = change(time, weights, pairs)
-        steps[-1] = (*steps[-1][:2], weights, steps[-1][3])
+        time, log_time, weights, path = _step(stage, time, log_time, log_step)
+        if not over:
+            # Rounding may leave an output weight that turns on its old side.
+            signs = np.where(turns == log_step, -stage.start.signs, weights.signs)
+            weights = change(time, weights._replace(signs=signs), pairs)
+        steps.append((time, log_time, weights, path))
     return steps
 
 
-def _step(stage: Stage, time: float, log_time: float, log_step: float) -> tuple[float, float, Weights, Piece]:
+def _step(stage: Stage, time: float, log_time: float, log_step: float) -> Step:
     """Return the end of a stage and its path as a function of times and their logarithms."""
 
     def path(_times: np.ndarray, log_times: np.ndarray) -> Weights:

@@ -59,15 +59,15 @@ def gradient_flow(
     for losses with an exponential tail, where ``rtol`` times it is at most 1.  It ends early when the total
     loss is at most ``loss_below``, after ``max_steps`` steps, if events accumulate, if the forces balance at
     a saddle at a late time, or but for some too faint to be followed, or if the integrator cannot reach its
-    tolerance; ``reason`` and ``stopped`` say which, and what was computed is returned.  ``rtol`` bounds the
+    tolerance; ``reason`` and ``stopped`` say which, and what was computed is returned.  Steps on a plateau
+    are a few units of time long, so that from below exp(-1e5) they may be too many.  ``rtol`` bounds the
     local error of a step, as a root mean square over the coordinates, relative to the weights of each neuron;
     it is at least 1e-13, and counts as 1e-9 in late or stiff phases if it is below.
 
     A neuron whose pre-activation is zero up to rounding (1e-12 of the unit vectors) is on the boundary of
-    that datum.  It goes below where below it is pushed away, even if above it is as well; above if both
-    sides push there; slides if both push back; and stays where below nothing moves it: ``phi'(0) = slope``.
-    Once the forces are as small as their error, a unit that meets a boundary stays there.  A pair that
-    leaves its side and returns within a quarter of a step is not seen.
+    that datum, where ``phi'(0) = slope``; `lib.flow.boundaries` says how it goes on.  Once the forces are as
+    small as their error, a unit that meets a boundary stays there.  A pair that leaves its side and returns
+    within a quarter of a step is not seen.
     Raises ``ValueError`` naming a bad argument.
     [boursier2022, Eq. 9; min2024, Eq. 3; sarussi2021, Sec. 3]
 

@@ -80,122 +80,107 @@ def late_flow(run: Run, log_until: float, loss_below: float, max_steps: int) -> 
     ended = run.log_times[-1] >= log_until or run.field.has_loss_below(loss_below, run.last_state())
     if ended or len(run.times) > max_steps or stop.reason is Reason.EVENTS:
         return run.trajectory(stop)
-    stop = run.integrate(Late(run, log_until), loss_below, max_steps)
+    # A loss of zero is never reached, though in floats it is.
+    stop = run.integrate(Late(run, log_until), loss_below or -1.0, max_steps)
     if stop.reason is Reason.TIME:
         run.log_times[-1] = log_until  # without rounding
     return run.trajectory(stop)
 
 
-class Linearised:
-    """The field of a run near a state of the weights, in units of references: how it bends and rests."""
+def _referred(run: Run) -> Field:
+    """Return the field of a run in units of references, at a tolerance that an implicit method can keep."""
+    coordinates = Referred(run.recorded[-1], trains_outputs=run.field.trains_outputs)
+    return replace(run.field, coordinates=coordinates, rtol=max(run.field.rtol, _NEWTON))
 
-    def __init__(self, field: Field, coordinates: Referred) -> None:
-        self.field, self.coordinates = field, coordinates
 
-    def gradients(self, state: np.ndarray) -> np.ndarray:
-        return self.coordinates.gradients(state, self.field.boundaries.gates, self.field.task.inputs)
+def _rates(field: Field, state: np.ndarray) -> np.ndarray:
+    """Return the derivatives (size, size) of the velocity in a state, in units of references."""
+    coordinates, boundaries = field.coordinates, field.boundaries
+    assert isinstance(coordinates, Referred)
+    v, c = coordinates.split(state)
+    drives = (boundaries.drive(force) for force in np.eye(len(field.task.labels)))
+    # What each datum of force one adds to the velocity, (n, size).
+    velocities = np.array([coordinates.velocity(state, v, drive) for drive in drives])
+    block = velocities.T @ field.law.rates(field.outputs(v, c)) @ field.gradients(state)
+    return block + coordinates.coupling(boundaries.drive(field.forces(state, v, c)))
 
-    def rates(self, state: np.ndarray) -> np.ndarray:
-        """Return the derivatives (size, size) of the velocity."""
-        field, (v, c) = self.field, self.coordinates.split(state)
-        drives = (field.boundaries.drive(force) for force in np.eye(len(field.task.labels)))
-        # What each datum of force one adds to the velocity, (n, size).
-        velocities = np.array([self.coordinates.velocity(state, v, drive) for drive in drives])
-        block = velocities.T @ field.law.rates(field.outputs(v, c)) @ self.gradients(state)
-        return block + self.coordinates.coupling(field.boundaries.drive(field.forces(state, v, c)))
 
-    def noise(self, state: np.ndarray, time: float) -> np.ndarray:
-        """Return how far rounding of the drives moves the state while the time grows by a factor of e."""
-        field, (v, c) = self.field, self.coordinates.split(state)
-        pushes = field.boundaries.gates * np.abs(field.forces(state, v, c))
-        motion = self.coordinates.velocity(np.abs(state), np.abs(v), pushes @ np.abs(field.task.inputs))
-        try:  # directions that come to rest fast are moved the less
-            response = np.linalg.inv(np.eye(len(state)) / time - self.rates(state))
-        except np.linalg.LinAlgError:
-            return np.full(len(state), np.inf)
-        return _ROUNDING * np.abs(response) @ motion
+def _noise(field: Field, state: np.ndarray, time: float) -> np.ndarray:
+    """Return how far rounding of the drives moves the state while the time grows by a factor of e."""
+    v, c = field.coordinates.split(state)
+    pushes = field.boundaries.gates * np.abs(field.forces(state, v, c))
+    motion = field.coordinates.velocity(np.abs(state), np.abs(v), pushes @ np.abs(field.task.inputs))
+    try:  # directions that come to rest fast are moved the less
+        response = np.linalg.inv(np.eye(len(state)) / time - _rates(field, state))
+    except np.linalg.LinAlgError:
+        return np.full(len(state), np.inf)
+    return _ROUNDING * np.abs(response) @ motion
 
-    def rest(self, run: Run, time: float, log_time: float, end: Stop, faint: Stop | None) -> Stop | None:
-        """Say why a run stops where its drives balance: ``faint`` where faint forces take part, ``end`` where
-        it rests up to a time."""
-        field, state = self.field, run.last_state()
-        forces = field.forces(state, *self.coordinates.split(state))
-        pushes = field.boundaries.gates * np.abs(forces) * field.boundaries.norms
-        sums = pushes.sum(axis=1)
-        if (np.linalg.norm(field.boundaries.drive(forces), axis=1) > _BALANCE * sums).any():
-            return None
-        shares = (pushes / np.where(sums > 0, sums, 1.0)[:, None]).max(axis=0)
-        if ((shares > 0) & (shares < _FAINT)).any():
-            return faint
-        rates = np.linalg.eigvals(self.rates(state))
-        if rates.real.max() > _FAINT * np.abs(rates).max():
-            return Stop(Reason.SADDLE, f"{_balanced(run)}, at a saddle")
-        rest = run.recorded[-1]
 
-        def path(_times: np.ndarray, log_times: np.ndarray) -> Weights:
-            return Weights(*(np.repeat(part[None], len(log_times), axis=0) for part in rest))
+def _rest(run: Run, time: float, log_time: float, end: Stop, faint: Stop | None) -> Stop | None:
+    """Say why a run stops where its drives balance: ``faint`` where faint forces take part, ``end`` where it
+    rests up to a time."""
+    field, state = run.field, run.last_state()
+    forces = field.forces(state, *field.coordinates.split(state))
+    pushes = field.boundaries.gates * np.abs(forces) * field.boundaries.norms
+    sums = pushes.sum(axis=1)
+    if (np.linalg.norm(field.boundaries.drive(forces), axis=1) > _BALANCE * sums).any():
+        return None
+    shares = (pushes / np.where(sums > 0, sums, 1.0)[:, None]).max(axis=0)
+    if ((shares > 0) & (shares < _FAINT)).any():
+        return faint
+    rates = np.linalg.eigvals(_rates(field, state))
+    if rates.real.max() > _FAINT * np.abs(rates).max():
+        return Stop(Reason.SADDLE, f"{_balanced(run)}, at a saddle")
+    rest = run.recorded[-1]
 
-        run.record(time, log_time, rest, path)
-        return end
+    def path(_times: np.ndarray, log_times: np.ndarray) -> Weights:
+        return Weights(*(np.repeat(part[None], len(log_times), axis=0) for part in rest))
+
+    run.record(time, log_time, rest, path)
+    return end
 
 
 def _balanced(run: Run) -> str:
     return f"the forces balanced at log time {run.log_times[-1]:.6g}"
 
 
-def _referred(run: Run, law: Forces) -> Linearised:
-    """Continue a run in units of references, at a tolerance that an implicit method can keep."""
-    coordinates = Referred(run.recorded[-1], trains_outputs=run.field.trains_outputs)
-    rtol = max(run.field.rtol, _NEWTON)
-    run.field = replace(run.field, coordinates=coordinates, law=law, rtol=rtol)
-    return Linearised(run.field, coordinates)
-
-
-class Implicit:
+class Implicit(Explicit):
     """The continuation of a run by Radau's method, in the logarithm of time, up to the time ``until``."""
 
     def __init__(self, run: Run, until: float) -> None:
+        run.field = _referred(run)
         self.run, self.until = run, until
-        self.linear = _referred(run, run.field.law)
-        self.field, self.s, self.drift = run.field, run.log_times[-1], np.zeros(1)
+        self.s, self.last, self.drift = run.log_times[-1], float(np.log(until)), np.zeros(1)
 
     def velocity(self, s: float, state: np.ndarray) -> np.ndarray:
-        return np.exp(s) * self.field.velocity(state)
+        return np.exp(s) * self.run.field.velocity(state)
 
     def jacobian(self, s: float, state: np.ndarray) -> np.ndarray:
-        return np.exp(s) * self.linear.rates(state)
+        return np.exp(s) * _rates(self.run.field, state)
 
     def solver(self, first_step: float | None) -> OdeSolver:
-        self.field.coordinates.renew(self.run.recorded[-1])
-        self.renewed, last = self.s, float(np.log(self.until))
-        state, first_step = self.run.last_state(), first_step and min(first_step, last - self.s)
+        self.renewed, field, state = self.s, self.run.field, self.renewed_state()
+        first_step = first_step and min(first_step, self.last - self.s)
         # Errors that rounding makes anyway need no short steps.
-        self.drift = self.linear.noise(state, np.exp(self.s))
-        tolerances = np.clip(self.drift, self.field.rtol, max(self.field.rtol, _COARSEST))
+        self.drift = _noise(field, state, np.exp(self.s))
+        tolerances = np.clip(self.drift, field.rtol, max(field.rtol, _COARSEST))
         return Radau(
-            self.velocity, self.s, state, last,
+            self.velocity, self.s, state, self.last,
             rtol=1e-13, atol=tolerances, jac=self.jacobian, first_step=first_step,
         )  # fmt: skip
 
-    def of_weights(self, states: np.ndarray) -> np.ndarray:
-        return states
-
-    def end_of_step(self, dense: DenseOutput, start: float, end: float) -> tuple[float, Stop | None]:
-        return end, time_reached(self.until) if end >= np.log(self.until) else None
-
     def advance(self, dense: DenseOutput, start: float, s: float, state: np.ndarray) -> None:
-        self.s, read = s, self.field.coordinates.reader()
-        time = float(np.exp(s)) if s < np.log(self.until) else self.until
+        self.s, read = s, self.run.field.coordinates.weights
+        time = float(np.exp(s)) if s < self.last else self.until
         self.run.record(time, s, read(state), lambda _times, log_times: read(dense(log_times).T))
 
     def outgrown(self, state: np.ndarray) -> bool:
-        return self.field.coordinates.outgrown(state) or self.s > self.renewed + 1
+        return super().outgrown(state) or self.s > self.renewed + 1
 
     def at_rest(self) -> Stop | None:
-        last, end = float(np.log(self.until)), time_reached(self.until)
-        if self.s >= last:
-            return end
-        rest = self.linear.rest(self.run, self.until, last, end, None)
+        end = time_reached(self.until)
+        rest = super().at_rest() or _rest(self.run, self.until, self.last, end, None)
         if rest is None and self.drift.max() > _DROWNED:
             rest = Stop(Reason.FAINT, f"{_balanced(self.run)}, but for some too faint to be followed")
         return rest
@@ -232,42 +217,38 @@ class _TailForces(Forces):
         bends = shares * self.log_slope_rate(self.task.labels * outputs)
         return self.task.labels[:, None] * (np.outer(shares, shares) + np.diag(bends)) * self.task.labels
 
-    def has_loss_below(self, threshold: float, outputs: np.ndarray, counted: np.ndarray) -> bool:
-        log_losses = self.log_value(self.task.labels * outputs) + self.log_share
-        return threshold > 0 and logsumexp(log_losses) <= np.log(threshold)
 
-
-class Late:
+class Late(Explicit):
     """The continuation of a run in rescaled time; a state is that of the weights, then ``log(1 + t)``."""
 
     def __init__(self, run: Run, log_until: float) -> None:
-        self.run, self.log_until, self.law = run, log_until, _TailForces(run.field)
-        self.linear = _referred(run, self.law)
-        self.field, self.s, self.clock = run.field, 0.0, float(np.log1p(run.times[-1]))
+        self.law = _TailForces(run.field)
+        run.field = replace(_referred(run), law=self.law)
+        self.run, self.log_until = run, log_until
+        self.s, self.clock = 0.0, float(np.log1p(run.times[-1]))
 
     def velocity(self, _s: float, state: np.ndarray) -> np.ndarray:
-        self.field.evaluations += 1
-        inner = state[:-1]
-        v, c = self.field.coordinates.split(inner)
-        shares, log_loss = self.law.shares(self.field.outputs(v, c))
-        drive = self.field.boundaries.drive(self.field.task.labels * shares)
+        field, inner = self.run.field, state[:-1]
+        field.evaluations += 1
+        v, c = field.coordinates.split(inner)
+        shares, log_loss = self.law.shares(field.outputs(v, c))
+        drive = field.boundaries.drive(field.task.labels * shares)
         clock = np.exp(np.minimum(-log_loss - state[-1], TRIAL))
-        return np.append(self.field.coordinates.velocity(inner, v, drive), clock)
+        return np.append(field.coordinates.velocity(inner, v, drive), clock)
 
     def jacobian(self, _s: float, state: np.ndarray) -> np.ndarray:
         """Return the derivatives of `velocity`: those of the weights, then the clock's."""
-        inner = state[:-1]
-        shares, log_loss = self.law.shares(self.field.outputs(*self.field.coordinates.split(inner)))
+        field, inner = self.run.field, state[:-1]
+        shares, log_loss = self.law.shares(field.outputs(*field.coordinates.split(inner)))
         speed = np.exp(np.minimum(-log_loss - state[-1], TRIAL))
         # d log L / d margin = -|l'_i| / sum l.
-        by_weights = speed * ((shares * self.field.task.labels) @ self.linear.gradients(inner))
-        block = self.linear.rates(inner)
+        by_weights = speed * ((shares * field.task.labels) @ field.gradients(inner))
+        block = _rates(field, inner)
         return np.block([[block, np.zeros((len(block), 1))], [by_weights[None], np.full((1, 1), -speed)]])
 
     def solver(self, first_step: float | None) -> OdeSolver:
-        self.field.coordinates.renew(self.run.recorded[-1])
         self.ahead = min(_AHEAD * max(1.0, self.clock), max(1.0, self.log_until))
-        state, rtol = np.append(self.run.last_state(), self.clock), self.field.rtol
+        state, rtol = np.append(self.renewed_state(), self.clock), self.run.field.rtol
         tolerances = np.append(np.full(len(state) - 1, rtol), rtol * self.ahead)
         return Radau(
             self.velocity, self.s, state, np.inf,
@@ -283,27 +264,25 @@ class Late:
         return _when(dense, self.log_until, start, end), time_reached(self.log_until, "log time")
 
     def advance(self, dense: DenseOutput, start: float, s: float, state: np.ndarray) -> None:
-        self.s, self.clock, read = s, float(state[-1]), self.field.coordinates.reader()
-
-        def s_of(target: float) -> float:
-            first, last = (_log_time(dense(end)[-1]) for end in (start, s))
-            return start if target <= first else s if target >= last else _when(dense, target, start, s)
+        self.s, self.clock, read = s, float(state[-1]), self.run.field.coordinates.weights
 
         def path(_times: np.ndarray, log_times: np.ndarray) -> Weights:
-            return read(dense(np.array([s_of(target) for target in log_times])).T[:, :-1])
+            first, last = (_log_time(dense(end)[-1]) for end in (start, s))
+            times = [_when(dense, min(t, last), start, s) if t > first else start for t in log_times]
+            return read(dense(np.array(times)).T[:, :-1])
 
         with np.errstate(over="ignore"):
             time = float(np.expm1(self.clock))
         self.run.record(time, float(_log_time(self.clock)), read(state[:-1]), path)
 
     def outgrown(self, state: np.ndarray) -> bool:
-        return self.field.coordinates.outgrown(state[:-1]) or state[-1] > self.ahead
+        return super().outgrown(state[:-1]) or state[-1] > self.ahead
 
     def at_rest(self) -> Stop | None:
         faint = Stop(Reason.FAINT, f"{_balanced(self.run)}, but for faint ones that will act later")
         with np.errstate(over="ignore"):
             until, end = float(np.exp(self.log_until)), time_reached(self.log_until, "log time")
-        return self.linear.rest(self.run, until, self.log_until, end, faint)
+        return _rest(self.run, until, self.log_until, end, faint)
 
 
 def _when(dense: DenseOutput, target: float, start: float, end: float) -> float:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from scipy.integrate import DOP853, DenseOutput, OdeSolver
@@ -44,11 +43,6 @@ class Forces:
         low, high = (self.task.loss.slope(outputs + k * width, self.task.labels) for k in (-1, 1))
         return np.diag(-self.task.share * (high - low) / (2 * width))
 
-    def has_loss_below(self, threshold: float, outputs: np.ndarray, counted: np.ndarray) -> bool:
-        """Say whether the total loss of the data ``counted`` (n,) is at most a threshold."""
-        values = self.task.loss.value(outputs, self.task.labels)
-        return float(self.task.share @ np.where(counted, values, 0.0)) <= threshold
-
 
 @dataclass
 class Field:
@@ -78,6 +72,10 @@ class Field:
         gradients = self.margin_gradients(state) if needed else np.zeros((len(self.task.labels), 1))
         return self.task.share * self.task.labels * self.kinks.shares(gradients)
 
+    def gradients(self, state: np.ndarray) -> np.ndarray:
+        """Return the gradients (n, size) of the outputs in a state."""
+        return self.coordinates.gradients(state, self.boundaries.gates, self.task.inputs)
+
     def margin_gradients(self, state: np.ndarray) -> np.ndarray:
         """Return the gradients of the margins in the weights that are trained, times the data's weights."""
         w, log_norms, signs, log_outputs = self.coordinates.weights(state)
@@ -94,15 +92,14 @@ class Field:
     def errors(self, state: np.ndarray) -> np.ndarray:
         """Return the errors of the forces (n,) that the error of one step can explain."""
         # It is at most rtol as a root mean square over the state, and moves an output along its gradient.
-        gradients = self.coordinates.gradients(state, self.boundaries.gates, self.task.inputs)
-        shift = self.rtol * np.sqrt(state.size) * np.linalg.norm(gradients, axis=1)
+        shift = self.rtol * np.sqrt(state.size) * np.linalg.norm(self.gradients(state), axis=1)
         return self.law.errors(self.outputs(*self.coordinates.split(state)), shift)
 
     def has_loss_below(self, threshold: float, state: np.ndarray) -> bool:
-        outputs = self.outputs(*self.coordinates.split(state))
-        # A datum held at its margin has no loss, whatever rounding says.
-        counted = np.full(len(outputs), True) if self.kinks is None else self.kinks.state == SHORT
-        return self.law.has_loss_below(threshold, outputs, counted)
+        values = self.task.loss.value(self.outputs(*self.coordinates.split(state)), self.task.labels)
+        if self.kinks is not None:  # a datum held at its margin has no loss, whatever rounding says
+            values = np.where(self.kinks.state == SHORT, values, 0.0)
+        return float(self.task.share @ values) <= threshold
 
     def velocity(self, state: np.ndarray) -> np.ndarray:
         self.evaluations += 1
@@ -112,40 +109,28 @@ class Field:
             v = self.boundaries.steady(v, np.copysign(1.0, c)[:, None] * drive)
         return self.coordinates.velocity(state, v, drive)
 
-    def kink_distances(self, state: np.ndarray) -> np.ndarray:
-        assert self.kinks is not None
-        shares = self.kinks.shares(self.margin_gradients(state))
-        outputs = self.outputs(*self.coordinates.split(state))
-        return self.kinks.distances(self.task.labels * outputs, shares)
+    def distances(self, state: np.ndarray, errors: np.ndarray, held: np.ndarray) -> np.ndarray:
+        """Return how far all pairs, and then all data of a hinge loss, are from changing their state.
+
+        Of the neurons that are held on a boundary, only those given let go.
+        """
+        v, c = self.coordinates.split(state)
+        pairs, data = self.boundaries.distances(v), np.empty(0)
+        if held.size:
+            # Not np.sign: the factors of tiny neurons underflow to a signed zero.
+            signs, forces = np.copysign(1.0, c), self.forces(state, v, c)
+            for neuron in held:
+                grip = self.boundaries.grip(neuron, signs, forces, errors)
+                pairs[neuron] = np.where(np.isfinite(grip), grip, pairs[neuron])
+        if self.kinks is not None:
+            shares = self.kinks.shares(self.margin_gradients(state))
+            data = self.kinks.distances(self.task.labels * self.outputs(v, c), shares)
+        return np.append(pairs, data)
 
     def cross_kinks(self, state: np.ndarray, data: list[int]) -> None:
         assert self.kinks is not None
         self.kinks.state[data] = HELD
         self.kinks.settle(self.margin_gradients(state))
-
-
-class Method(Protocol):
-    """How smooth pieces are integrated, in a time ``s`` of its own and states of its own."""
-
-    s: float
-
-    def solver(self, first_step: float | None) -> OdeSolver:
-        """Return a solver that starts from the last weights recorded."""
-
-    def of_weights(self, states: np.ndarray) -> np.ndarray:
-        """Return the part of states (..., size) that the weights make, in the field's coordinates."""
-
-    def end_of_step(self, dense: DenseOutput, start: float, end: float) -> tuple[float, Stop | None]:
-        """Return where a step from ``start`` to ``end`` is cut, and why the run stops there, if it does."""
-
-    def advance(self, dense: DenseOutput, start: float, s: float, state: np.ndarray) -> None:
-        """Go to ``s`` within a step from ``start``, and record the weights there and the path to them."""
-
-    def outgrown(self, state: np.ndarray) -> bool:
-        """Say whether the solver should start anew, with coordinates that fit a state."""
-
-    def at_rest(self) -> Stop | None:
-        """Say why the run stops here, since its time is over or nothing moves any more, if it does."""
 
 
 class Run:
@@ -177,16 +162,16 @@ class Run:
         tiny = log_output_bound(start, inputs) < ceiling
         if tiny and field.balanced:
             steps, events = balanced_phase(start, inputs, -share * slopes, self.slope, ceiling, until)
-            for time, weights, piece in steps:
-                self.record(time, float(np.log(time)), weights, piece)
+            for step in steps:
+                self.record(*step)
             self.events.extend(events)
         self._settle_start()
         if tiny and not field.balanced:
-            for time, log_time, weights, piece in general_phase(
+            for step in general_phase(
                 start, field.boundaries, -share * slopes, ceiling, until, self._turn,
                 trains_outputs=field.trains_outputs,
             ):  # fmt: skip
-                self.record(time, log_time, weights, piece)
+                self.record(*step)
 
     def _settle_start(self) -> None:
         """Set the states of boundaries and kinks from the last weights recorded."""
@@ -205,7 +190,7 @@ class Run:
         """Put pairs on their boundary, choose their neurons' states anew, and record gains and losses."""
         field, boundaries = self.field, self.field.boundaries
         vanished = field.coordinates.vanished(weights.log_norms)
-        field.coordinates.renew(weights)
+        field.coordinates = field.coordinates.renewed(weights)
         w, state = weights.directions, field.coordinates.pack(weights)
         was_on = boundaries.state == ON
         for pair in pairs:
@@ -232,7 +217,7 @@ class Run:
             self.events.append(Event(time, int(neuron), int(datum), bool(is_on[neuron, datum])))
         return weights
 
-    def integrate(self, method: Method, loss_below: float, max_steps: int) -> Stop:
+    def integrate(self, method: Explicit, loss_below: float, max_steps: int) -> Stop:
         """Follow smooth pieces from the last weights recorded on, and return why the run stops."""
         if rest := method.at_rest():
             return rest
@@ -274,50 +259,28 @@ class Run:
         self.pieces.append(piece)
 
     def _next_event(
-        self, method: Method, dense: DenseOutput, start: float, end: float
+        self, method: Explicit, dense: DenseOutput, start: float, end: float
     ) -> tuple[float, list[tuple[int, int]], list[int]]:
         """Return the first time in a step at which some pairs, or data, change their state, and these."""
         field, boundaries, before = self.field, self.field.boundaries, start
-        looks = start + (end - start) * _LOOKS
-        states = method.of_weights(dense(looks).T)
-        v, c = field.coordinates.split(states)
-        changes = boundaries.left(v)
-        delicate = bool(boundaries.held.size) or field.kinks is not None
-        if not (delicate or changes.any()):
+        looks, held, n = start + (end - start) * _LOOKS, boundaries.held, boundaries.state.shape[1]
+        delicate = bool(held.size) or field.kinks is not None
+        v, _ = field.coordinates.split(method.of_weights(dense(looks).T))
+        if not delicate and (boundaries.distances(v) >= 0).all():
             return end, [], []
         errors = field.errors(method.of_weights(dense(start)))
 
-        def of_pair(s: float, pair: tuple[int, int]) -> float:
-            """Return how far a pair is from changing its state."""
-            state = method.of_weights(dense(s))
-            v, c = field.coordinates.split(state)
-            if boundaries.state[pair]:
-                return boundaries.side(pair, v[pair[0]])
-            forces = field.forces(state, v, c)
-            return float(boundaries.grip(pair[0], np.copysign(1.0, c), forces, errors)[pair[1]])
+        def distance(s: float, what: int | slice, held: np.ndarray) -> np.ndarray:
+            return field.distances(method.of_weights(dense(s)), errors, held)[what]
 
-        def of_datum(s: float, datum: int) -> float:
-            """Return how far a datum is from its kink."""
-            return float(field.kink_distances(method.of_weights(dense(s)))[datum])
-
-        for look, state, changed, v_look, c_look in zip(looks, states, changes, v, c, strict=True):
-            data: list[int] = []
-            if delicate:
-                forces = field.forces(state, v_look, c_look)
-                # Not np.sign: the factors of tiny neurons underflow to a signed zero.
-                changed = changed | boundaries.slipped(np.copysign(1.0, c_look), forces, errors)
-                if field.kinks is not None:
-                    data = np.flatnonzero(field.kink_distances(state) < 0).tolist()
-            if changed.any() or data:
-                pairs = [(int(j), int(i)) for j, i in np.argwhere(changed)]
-                times = [_locate(of_pair, pair, before, look) for pair in pairs]
-                kinks = [_locate(of_datum, datum, before, look) for datum in data]
-                first = min(times + kinks)
-                return (
-                    first,
-                    [pair for pair, t in zip(pairs, times, strict=True) if t == first],
-                    [datum for datum, t in zip(data, kinks, strict=True) if t == first],
-                )
+        for look in looks:
+            # Numbers of pairs, row by row, and beyond them of data.
+            changing = np.flatnonzero(distance(look, slice(None), held) < 0)
+            if changing.size:
+                times = [_locate(distance, (k, held[held == k // n]), before, look) for k in changing]
+                first, pairs = min(times), boundaries.state.size
+                now = changing[np.array(times) == first].tolist()
+                return first, [divmod(k, n) for k in now if k < pairs], [k - pairs for k in now if k >= pairs]
             before = look
         return end, [], []
 
@@ -333,40 +296,53 @@ class Run:
 
 
 class Explicit:
-    """The method of most flows: DOP853 in plain time, from the last weights of a run up to ``until``."""
+    """The method of most flows: DOP853 in plain time, from the last weights of a run up to ``until``.
+
+    Others replace what they do otherwise, in a time ``s`` of their own with the end ``last``.
+    """
 
     def __init__(self, run: Run, until: float) -> None:
-        self.run, self.field, self.until = run, run.field, until
-        self.s = run.times[-1]
+        self.run, self.until = run, until
+        self.s, self.last = run.times[-1], until
+
+    def renewed_state(self) -> np.ndarray:
+        """Return the last weights recorded as a state, in coordinates that fit them."""
+        self.run.field.coordinates = self.run.field.coordinates.renewed(self.run.recorded[-1])
+        return self.run.last_state()
 
     def solver(self, first_step: float | None) -> OdeSolver:
+        """Return a solver that starts from the last weights recorded."""
+        field, state = self.run.field, self.renewed_state()
+        first_step = first_step and min(first_step, self.last - self.s)
         # The error that matters is relative to the weights of a neuron: in these coordinates it is absolute.
-        self.field.coordinates.renew(self.run.recorded[-1])
-        first_step = first_step and min(first_step, self.until - self.s)
-        options = {"rtol": 1e-13, "atol": self.field.rtol, "first_step": first_step}
-        velocity, state = self.field.velocity, self.run.last_state()
+        options = {"rtol": 1e-13, "atol": field.rtol, "first_step": first_step}
         with _trials():
-            solver = DOP853(lambda _, y: velocity(y), self.s, state, self.until, **options)
+            solver = DOP853(lambda _, y: field.velocity(y), self.s, state, self.last, **options)
         if np.isnan(solver.h_abs):  # the trial stage that a first step is chosen by overflowed
             solver.h_abs = np.spacing(max(self.s, 1e-290))
         return solver
 
     def of_weights(self, states: np.ndarray) -> np.ndarray:
+        """Return the part of states (..., size) that the weights make, in the field's coordinates."""
         return states
 
     def end_of_step(self, dense: DenseOutput, start: float, end: float) -> tuple[float, Stop | None]:
-        return end, time_reached(self.until) if end >= self.until else None
+        """Return where a step from ``start`` to ``end`` is cut, and why the run stops there, if it does."""
+        return end, time_reached(self.until) if end >= self.last else None
 
     def advance(self, dense: DenseOutput, start: float, s: float, state: np.ndarray) -> None:
-        self.s, read = s, self.field.coordinates.reader()
+        """Go to ``s`` within a step from ``start``, and record the weights there and the path to them."""
+        self.s, read = s, self.run.field.coordinates.weights
         log_time = float(np.log(s)) if s > 0 else -np.inf
         self.run.record(s, log_time, read(state), lambda times, _log_times: read(dense(times).T))
 
     def outgrown(self, state: np.ndarray) -> bool:
-        return self.field.coordinates.outgrown(state)
+        """Say whether the solver should start anew, with coordinates that fit a state."""
+        return self.run.field.coordinates.outgrown(state)
 
     def at_rest(self) -> Stop | None:
-        return time_reached(self.until) if self.s >= self.until else None
+        """Say why the run stops here, since its time is over or nothing moves any more, if it does."""
+        return time_reached(self.until) if self.s >= self.last else None
 
 
 def time_reached(until: float, of: str = "time") -> Stop:
@@ -389,10 +365,10 @@ def _step(solver: OdeSolver) -> str | None:
             return "rounding hides what still moves"
 
 
-def _locate(distance: Callable, what: tuple[int, int] | int, before: float, after: float) -> float:
-    """Return when the distance of a pair or a datum from its change falls to zero."""
-    if distance(before, what) <= 0:
+def _locate(distance: Callable, what: tuple, before: float, after: float) -> float:
+    """Return when the distance, of a time and ``what``, falls to zero."""
+    if distance(before, *what) <= 0:
         return before
     # At a large loss whole runs are over within times like 1e-36: no absolute scale of time is small.
     xtol = max(1e-15 * (after - before), np.finfo(float).tiny)
-    return float(brentq(distance, before, after, args=(what,), xtol=xtol, rtol=1e-15))
+    return float(brentq(distance, before, after, args=what, xtol=xtol, rtol=1e-15))

@@ -31,42 +31,25 @@ def weights_flow(
     are (n,) or (..., n); ``times`` (T,) increase, from 0 on.  The networks have weights (T, ..., m, d)
     and (T, ..., m).
     DOP853 in all weights at once; where an activation changes its order is lost, and its steps get short.
-
-    >>> from lib.training.losses import SQUARE
-    >>> run = weights_flow(TwoLayer([[1e-3]], [1e-3]), [[1.0]], [1.0], SQUARE, [0.0, 40.0])
-    >>> run([[1.0]]).round(6).tolist()
-    [[1e-06], [1.0]]
     """
 
-    def gradients(parts: list[np.ndarray]) -> Sequence[np.ndarray]:
-        slopes = lambda outputs: np.multiply(rates, loss.slope(outputs, labels))  # noqa: E731
-        return network.with_weights(*parts).gradients(inputs, slopes)
-
+    slopes = lambda outputs: np.multiply(rates, loss.slope(outputs, labels))  # noqa: E731
+    gradients = lambda parts: network.with_weights(*parts).gradients(inputs, slopes)  # noqa: E731
     options = {"t_eval": times, "rtol": rtol, "atol": atol}
     found, unpack = _integrated([network.w, network.a], gradients, times[-1], **options)
     return network.with_weights(*unpack(found.y.T))
 
 
 def layers_flow(
-    layers: Sequence[np.ndarray],
-    inputs: ArrayLike,
-    labels: ArrayLike,
-    until: float,
-    *,
-    rtol: float = 1e-10,
-    atol: float = 1e-13,
+    layers: Sequence[np.ndarray], inputs: ArrayLike, labels: ArrayLike, until: float
 ) -> Callable[[ArrayLike], list[np.ndarray]]:
     """Integrate the gradient flow of the summed cross-entropy, and return the layers as a function of time.
 
     ``layers``, ``inputs`` and ``labels`` as in `lib.models.deep`.  The function takes times from 0 to
     ``until``, of shape () or (T,), and returns layers with the axis of the times in front.  DOP853, as
     `weights_flow`.
-
-    >>> flow = layers_flow(deep.balanced(0.1, 3, [[1.0]], [1.0]), [[1.0]], [1.0], 4.0)
-    >>> deep.outputs(flow([0.0, 4.0]), [[1.0]])[:, 0].round(6).tolist()
-    [0.1, 2.068266]
     """
-    options = {"dense_output": True, "rtol": rtol, "atol": atol}
+    options = {"dense_output": True, "rtol": 1e-10, "atol": 1e-13}
     gradients = lambda parts: deep.gradients(parts, inputs, labels)  # noqa: E731
     found, unpack = _integrated(layers, gradients, until, **options)
     return lambda times: unpack(found.sol(times).T)

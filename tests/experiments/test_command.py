@@ -182,6 +182,13 @@ def test_a_cluster_that_loses_a_worker_gives_every_seed(tmp_path, cluster):
     assert {run["backend"] for run in record.runs} == {"dask"} and cluster not in str(record.runs)
 
 
+def test_without_an_address_dask_starts_a_cluster_here(tmp_path):
+    process = started(tmp_path, "full", 2, "--dask", "--jobs", "2")
+    output, _ = process.communicate(timeout=120)
+    assert process.returncode == 0, output
+    assert newest(tmp_path, "full").metrics == expected(range(2))
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

@@ -9,15 +9,11 @@ from lib.data.synthetic import orthonormal_inputs
 from lib.flow import gradient_flow
 from lib.flow.coordinates import Span
 from lib.flow.trajectory import Reason
+from lib.flow.weights import weights_flow
 from lib.models.two_layer import Start, TwoLayer
 from lib.training.descent import gradient_descent
 from lib.training.losses import EXPONENTIAL, HINGE, LOGISTIC, SQUARE, TWICE_LOGISTIC
-from tests.flow.problems import (
-    CLOUD,
-    CLOUD_LABELS,
-    UNIT,
-    unbalanced,
-)
+from tests.flow.problems import CLOUD, CLOUD_LABELS, UNIT, unbalanced
 
 ALL = (SQUARE, LOGISTIC, TWICE_LOGISTIC, EXPONENTIAL, HINGE)
 
@@ -28,8 +24,7 @@ ALL = (SQUARE, LOGISTIC, TWICE_LOGISTIC, EXPONENTIAL, HINGE)
 def test_descent_converges_to_the_flow_at_first_order(loss, train, slope):
     # Orthonormal inputs: no unit slides, so that the error of descent is smooth in the step.
     x, y = orthonormal_inputs(4, 4, rng=np.random.default_rng(2)), np.array([1.0, -1.0, 1.0, -1.0])
-    start = unbalanced(7, 4, seed=3)
-    start = TwoLayer(start.w, start.a, slope)
+    start = unbalanced(7, 4, seed=3, slope=slope)
     end = gradient_flow(start, x, y, loss, train=train, until=3.0).network_at()
 
     def error(steps):
@@ -43,28 +38,24 @@ def test_descent_converges_to_the_flow_at_first_order(loss, train, slope):
     assert np.polyfit(np.log(steps), np.log(errors), 1)[0] == pytest.approx(-1, abs=0.4)
 
 
+def close_to_descent(run, network, x, y, loss, train, step, atol):
+    options = {"step": step, "steps": round(run.times[-1] / step), "train_a": train == "both"}
+    descent = gradient_descent(network, x, y, loss, **options).network
+    np.testing.assert_allclose(run.network_at().w, descent.w, atol=atol)
+    np.testing.assert_allclose(run.network_at().a, descent.a, atol=atol)
+
+
 @pytest.mark.parametrize("loss", ALL, ids=lambda loss: loss.name)
 @pytest.mark.parametrize("train", ["both", "first"])
 @pytest.mark.parametrize("seed", [0, 1, 3])
 def test_descent_approaches_flows_that_slide(loss, train, seed):
     network = unbalanced(5, 3, seed)
     run = gradient_flow(network, CLOUD, CLOUD_LABELS, loss, train=train, until=8.0)
-    descent = gradient_descent(
-        network, CLOUD, CLOUD_LABELS, loss, step=2e-3, steps=4000, train_a=train == "both"
-    ).network
     # Descent hops across a boundary that holds a unit: an error of some steps times the forces.
-    np.testing.assert_allclose(run.network_at().w, descent.w, atol=1e-2)
-    np.testing.assert_allclose(run.network_at().a, descent.a, atol=1e-2)
-    losses = loss.value(run.outputs(), CLOUD_LABELS).mean(axis=1)
-    assert (np.diff(losses) < 1e-9).all()
-
-
-@pytest.mark.parametrize("loss", [SQUARE, LOGISTIC, EXPONENTIAL], ids=lambda loss: loss.name)
-def test_balance_is_conserved_from_any_start(loss):
-    run = gradient_flow(unbalanced(6, 3, seed=1), CLOUD, CLOUD_LABELS, loss, until=6.0)
+    close_to_descent(run, network, CLOUD, CLOUD_LABELS, loss, train, 2e-3, 1e-2)
+    assert (np.diff(run.loss()) < 1e-9).all()
     gaps = np.exp(2 * run.log_norms) - np.exp(2 * run.log_outputs)
-    np.testing.assert_allclose(gaps, np.broadcast_to(gaps[0], gaps.shape), atol=1e-8)
-    assert len(run.events) > 3
+    assert train == "first" or np.ptp(gaps, axis=0).max() < 1e-8  # balance is conserved
 
 
 @pytest.mark.parametrize("label", [1, -1])
@@ -81,12 +72,9 @@ def test_neurons_that_die_and_turn_follow_the_flow_on_one_input(label):
     died, turned = exact[-1, :4] < 1e-9, exact[-1, 4:] * a < 0
     assert (died & (h > 0)).any() or turned.any()
     network = TwoLayer(h[:, None], a)
-    run = gradient_flow(network, np.ones((1, 1)), np.array([float(label)]), LOGISTIC, until=12.0)
-    weights = run.at(times)
-    np.testing.assert_allclose(
-        np.exp(weights.log_norms) * weights.directions[..., 0], exact[:, :4], atol=1e-8
-    )
-    np.testing.assert_allclose(weights.signs * np.exp(weights.log_outputs), exact[:, 4:], atol=1e-8)
+    at = gradient_flow(network, [[1.0]], [label], LOGISTIC, until=12.0).at(times)
+    np.testing.assert_allclose(np.exp(at.log_norms) * at.directions[..., 0], exact[:, :4], atol=1e-8)
+    np.testing.assert_allclose(at.signs * np.exp(at.log_outputs), exact[:, 4:], atol=1e-8)
 
 
 @pytest.mark.parametrize("slope", [0.0, 1.0])
@@ -110,12 +98,7 @@ def test_data_of_many_dimensions_are_reduced_to_their_span(train, balanced):
         network = TwoLayer(network.w, np.sign(network.a) * np.linalg.norm(network.w, axis=1))
     assert Span(inputs, network.w).inputs.shape == (6, 4)
     run = gradient_flow(network, inputs, CLOUD_LABELS, SQUARE, train=train, until=4.0)
-
-    descent = gradient_descent(
-        network, inputs, CLOUD_LABELS, SQUARE, step=1e-3, steps=4000, train_a=train == "both"
-    ).network
-    np.testing.assert_allclose(run.network_at().w, descent.w, atol=5e-3)
-    np.testing.assert_allclose(run.network_at().a, descent.a, atol=5e-3)
+    close_to_descent(run, network, inputs, CLOUD_LABELS, SQUARE, train, 1e-3, 5e-3)
     # What is orthogonal to the data does not move at all.
     across = basis[3:]
     np.testing.assert_allclose(run.network_at().w @ across.T, network.w @ across.T, atol=1e-12)
@@ -124,9 +107,8 @@ def test_data_of_many_dimensions_are_reduced_to_their_span(train, balanced):
 def test_permuting_neurons_and_data_changes_nothing():
     network, order = unbalanced(5, 3, seed=6), np.array([3, 1, 4, 0, 2])
     one = gradient_flow(network, CLOUD, CLOUD_LABELS, LOGISTIC, until=5.0)
-    other = gradient_flow(
-        TwoLayer(network.w[order], network.a[order]), CLOUD[::-1], CLOUD_LABELS[::-1], LOGISTIC, until=5.0
-    )
+    permuted = TwoLayer(network.w[order], network.a[order])
+    other = gradient_flow(permuted, CLOUD[::-1], CLOUD_LABELS[::-1], LOGISTIC, until=5.0)
     np.testing.assert_allclose(other.log_norms[-1], one.log_norms[-1][order], atol=1e-7)
     np.testing.assert_allclose(other.outputs()[-1], one.outputs()[-1][::-1], atol=1e-8)
 
@@ -137,23 +119,17 @@ def test_permuting_neurons_and_data_changes_nothing():
 def test_a_flow_is_that_of_its_weights_by_another_integrator(loss, slope, gaps):
     rng = np.random.default_rng(7)
     # Orthonormal inputs: no unit slides, where the other integrator would take steps without end.
-    x, y = orthonormal_inputs(3, 3, rng=rng), rng.choice([-1.0, 1.0], 3)
+    x, y, rates = orthonormal_inputs(3, 3, rng=rng), rng.choice([-1.0, 1.0], 3), np.array([0.2, 0.4, 0.3])
     start = Start.gaussian(4, 3, -0.5, rng=rng)
     start = Start(start.directions, start.log_norms, start.signs, start.log_outputs - np.array(gaps))
-    run = gradient_flow(start, x, y, loss, until=2.0, slope=slope)
-    first, last = start.network(slope), run.network_at()
-    np.testing.assert_allclose(run.outputs([0.0])[0], first(x), rtol=1e-12)
-
-    def field(_t, theta):
-        net = first.with_weights(theta[:12].reshape(4, 3), theta[12:])
-        in_w, in_a = net.gradients(x, loss.slope(net(x), y) / len(y))
-        return -np.append(in_w.ravel(), in_a)
-
-    weights = np.append(first.w.ravel(), first.a)
-    end = solve_ivp(field, (0, 2), weights, "RK45", rtol=1e-9, atol=1e-11).y[:, -1]
+    how = {"until": 2.0, "slope": slope, "weights": rates, "reduction": "sum"}
+    run, times = gradient_flow(start, x, y, loss, **how), [0.0, 0.5, 2.0]
+    other = weights_flow(start.network(slope), x, y, loss, times, rates=rates, rtol=1e-9, atol=1e-11)
     assert len(run.events) > 0
     # The reference crosses jumps of the field under its error control alone: about its tolerance per jump.
-    np.testing.assert_allclose(np.append(last.w.ravel(), last.a), end, atol=1e-7)
+    np.testing.assert_allclose(run.outputs(times), other(x), atol=1e-7)
+    for mine, theirs in zip((run.network_at().w, run.network_at().a), (other.w, other.a), strict=True):
+        np.testing.assert_allclose(mine, theirs[-1], atol=1e-7)
 
 
 @pytest.mark.parametrize("loss", [SQUARE, LOGISTIC, HINGE], ids=lambda loss: loss.name)
@@ -180,14 +156,6 @@ def test_weights_on_the_examples_reach_late_times():
     assert np.abs(weighted.outputs()[-1] - even.outputs()[-1]).max() > 0.1
 
 
-def test_a_network_and_its_start_have_one_flow_with_the_slope_of_the_network():
-    network = unbalanced(5, 3, seed=1, slope=0.3)
-    one = gradient_flow(network, CLOUD, CLOUD_LABELS, LOGISTIC, until=3.0)
-    other = gradient_flow(Start.of(network), CLOUD, CLOUD_LABELS, LOGISTIC, until=3.0, slope=0.3)
-    np.testing.assert_array_equal(one.log_norms, other.log_norms)
-    assert one.network_at().slope == 0.3
-
-
 @pytest.mark.parametrize("reduction", ["mean", "sum"])
 def test_the_loss_of_a_run_is_that_of_its_networks_and_stops_it(reduction):
     network, x, y = unbalanced(4, 3, seed=2), CLOUD[:2], CLOUD_LABELS[:2]
@@ -210,3 +178,9 @@ def test_every_way_to_stop_is_named():
     assert full.reason is Reason.TIME and full.stopped == "time reached 5"
     late = gradient_flow(network, CLOUD[:2], CLOUD_LABELS[:2], LOGISTIC, log_until=1e3, loss_below=1e-30)
     assert late.reason is Reason.LOSS and 60 < late.log_times[-1] < 80
+
+
+@pytest.mark.parametrize("ends", [{}, {"until": 1.0, "log_until": 5.0}])
+def test_a_flow_has_one_end(ends):
+    with pytest.raises(ValueError, match="allowed: exactly one of the two"):
+        gradient_flow(UNIT, [[1.0]], [1.0], LOGISTIC, **ends)

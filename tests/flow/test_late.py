@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
-from scipy.special import expi, expit, logsumexp, wrightomega
+from scipy.special import expi, logsumexp, wrightomega
 
 from lib.flow import gradient_flow
 from lib.flow.coordinates import Span
@@ -12,14 +12,7 @@ from lib.flow.run import Explicit, Run
 from lib.flow.trajectory import Reason, Stop, Task, Weights
 from lib.models.two_layer import Start, TwoLayer
 from lib.training.losses import EXPONENTIAL, HINGE, LOGISTIC, SQUARE, TWICE_LOGISTIC
-from tests.flow.problems import (
-    CLOUD,
-    CLOUD_LABELS,
-    DIRECTIONS,
-    SIGNS,
-    UNIT,
-    unbalanced,
-)
+from tests.flow.problems import CLOUD, CLOUD_LABELS, DIRECTIONS, SIGNS, UNIT, unbalanced
 
 FOUR, LABELS = np.random.default_rng(0).standard_normal((4, 3)), np.array([1.0, -1.0, 1.0, -1.0])
 
@@ -29,9 +22,7 @@ def test_a_balanced_neuron_at_late_times_is_the_exponential_integral(log_until):
     # q' = 2 q exp(-q), so that 2 t = Ei(q) - Ei(q_0); beyond 700 by the asymptotic series of Ei.
     run = gradient_flow(UNIT, [[1.0]], [1.0], EXPONENTIAL, log_until=log_until)
     q = run.outputs()[-1, 0]
-    assert run.stopped == f"log time reached {log_until:.6g}" and run.log_times[-1] == pytest.approx(
-        log_until
-    )
+    assert run.stopped == f"log time reached {log_until:.6g}" and run.log_times[-1] == log_until
     terms = np.cumprod(np.concatenate([[1.0], np.arange(1, 11) / q]))
     log_time = q - np.log(2 * q) + np.log(terms.sum()) if q > 40 else np.log((expi(q) - expi(1.0)) / 2)
     # One step's error is 1e-9 of the weights; they make q, and what is to be compared is its excess.
@@ -51,31 +42,26 @@ def test_the_symmetric_pair_follows_its_closed_form_into_late_times(loss, log_un
     np.testing.assert_allclose(run.outputs()[-1] * [1, -1], exact, rtol=1e-8)
 
 
-def test_late_times_agree_with_the_flow_of_mean_neurons():
+@pytest.mark.parametrize("slope", [0.3, 1.0])
+def test_late_times_agree_with_another_integrator_in_rescaled_time(slope):
     rng = np.random.default_rng(3)
-    x = np.concatenate(
-        [rng.standard_normal((5, 2)) * 0.3 + [1, 1], rng.standard_normal((5, 2)) * 0.3 - [1, 1]]
-    )
+    x = np.vstack([0.3 * rng.standard_normal((5, 2)) + 1, 0.3 * rng.standard_normal((5, 2)) - 1])
     y = np.repeat([1.0, -1.0], 5)
-    offsets = Start.two_sided(3, 2, np.log(0.01), rng=rng, v=0.5).network()
-    network = TwoLayer(np.repeat([[0.5, 0.5], [-0.5, -0.5]], 3, axis=0) + offsets.w, offsets.a, 0.3)
-    # The margins are linear in the two means; in units with ds = L dt their flow has no small numbers.
-    gates = [np.where(x @ w.mean(axis=0) > 0, 1.0, 0.3) for w in np.split(network.w, 2)]
-    rows = 0.5 * np.sqrt(3) * y[:, None] * np.hstack([gates[0][:, None] * x, -gates[1][:, None] * x])
+    # One neuron on each side: the margins are linear in both, whose flow with ds = L dt has no small numbers.
+    network = TwoLayer([[0.5, 0.5], [-0.5, -0.6]], [0.9, -0.8], slope)
+    gates = np.where(x @ network.w.T > 0, 1.0, slope)
+    rows = y[:, None] * np.hstack([a * gate[:, None] * x for a, gate in zip(network.a, gates.T, strict=True)])
 
     def field(_, state):
         q = rows @ state[:-1]
         total = logsumexp(np.where(q > 36, -q, np.log(np.logaddexp(0, -np.minimum(q, 36)))))
-        return np.append(
-            np.exp(-np.logaddexp(0, q) - total) @ rows, np.exp(np.log(len(y)) - total - state[-1])
-        )
+        clock = np.exp(np.log(len(y)) - total - state[-1])
+        return np.append(np.exp(-np.logaddexp(0, q) - total) @ rows, clock)
 
-    means = np.array([w.mean(axis=0) for w in np.split(network.w, 2)])
-    start = np.append(np.sqrt(3) * means, 0.0)
+    start = np.append(network.w, 0.0)
     end = solve_ivp(field, (0, 1e3), start, "Radau", rtol=1e-10, atol=1e-12).y[:, -1]
     run = gradient_flow(network, x, y, LOGISTIC, train="first", log_until=end[-1])
-    moved = np.repeat(end[:-1].reshape(2, 2) / np.sqrt(3) - means, 3, axis=0)
-    np.testing.assert_allclose(run.network_at().w, network.w + moved, rtol=1e-6)
+    np.testing.assert_allclose(run.network_at().w.ravel(), end[:-1], rtol=1e-6)
 
 
 def test_a_late_run_meets_the_plain_one_and_is_dense():
@@ -91,7 +77,7 @@ def test_a_late_run_meets_the_plain_one_and_is_dense():
 
 @pytest.mark.parametrize("log_until", [1.1, 3.3, 7.7, 33.0, 720.0, 1234.5])
 def test_the_last_log_time_is_the_one_asked_for(log_until):
-    run = gradient_flow(Start([[1.0]], [0.0], [1]), [[1.0]], [1.0], LOGISTIC, log_until=log_until)
+    run = gradient_flow(UNIT, [[1.0]], [1.0], LOGISTIC, log_until=log_until)
     assert run.log_times[-1] == log_until and run.stopped == f"log time reached {log_until:g}"
     assert run.at(log_times=[log_until]).log_norms[0, 0] == pytest.approx(run.log_norms[-1, 0], abs=1e-9)
     if log_until < 700:
@@ -117,42 +103,29 @@ def test_an_early_moment_of_the_late_phase_is_as_exact_however_long_the_run(log_
     np.testing.assert_allclose(found, log_times, rtol=1e-5)
 
 
-MIXED = np.array([[1.0, 0.2], [-0.5, 1.0], [0.3, -1.0], [-1.0, -0.4], [0.9, 0.8]])
-
-
-MIXED_LABELS = np.array([1.0, 1.0, -1.0, 1.0, -1.0])
+LINEAR = {"train": "first", "slope": 1.0}  # one neuron is then a linear model
 
 
 def test_what_cannot_be_separated_comes_to_rest_at_the_least_loss():
     # One unit of slope 1 is logistic regression, whose loss is strictly convex here.
-    run = gradient_flow(
-        Start([[0.6, 0.8]], [-2.0], [1], [0.0]), MIXED, MIXED_LABELS, LOGISTIC,
-        train="first", slope=1.0, log_until=1e8,
-    )  # fmt: skip
-    pull = (expit(-MIXED_LABELS * run.outputs()[-1]) * MIXED_LABELS) @ MIXED
+    x, y = np.array([[1.0, 0.2], [-0.5, 1.0], [0.3, -1.0], [-1.0, -0.4], [0.9, 0.8]]), [1, 1, -1, 1, -1]
+    run = gradient_flow(Start([[0.6, 0.8]], [-2.0], [1], [0.0]), x, y, LOGISTIC, log_until=1e8, **LINEAR)
+    pull = LOGISTIC.slope(run.outputs()[-1], y) @ x
     assert run.stopped == "log time reached 1e+08" and np.abs(pull).max() < 1e-9
 
 
 def test_a_datum_that_no_neuron_sees_does_not_hold_the_others_up():
-    inputs, labels = np.array([[1.0, 0.2], [0.8, -0.3], [-1.0, 0.0]]), np.array([1.0, 1.0, 1.0])
-    runs = [
-        gradient_flow(
-            Start([[1.0, 0.0]], [-1.0], [1], [0.0]), inputs[:n], labels[:n], LOGISTIC,
-            train="first", reduction="sum", log_until=1e5,
-        )
-        for n in (3, 2)
-    ]  # fmt: skip
-    assert runs[0].outputs()[-1, :2].min() == pytest.approx(1e5, rel=1e-3)
-    np.testing.assert_allclose(runs[0].outputs()[-1, :2], runs[1].outputs()[-1], rtol=1e-7)
-    assert runs[0].outputs()[-1, 2] == 0
+    start, inputs = Start([[1.0, 0.0]], [-1.0], [1], [0.0]), [[1.0, 0.2], [0.8, -0.3], [-1.0, 0.0]]
+    how = {"train": "first", "reduction": "sum", "log_until": 1e5}
+    ends = [gradient_flow(start, inputs[:n], np.ones(n), LOGISTIC, **how).outputs()[-1] for n in (3, 2)]
+    assert ends[0][:2].min() == pytest.approx(1e5, rel=1e-3) and ends[0][2] == 0
+    np.testing.assert_allclose(ends[0][:2], ends[1], rtol=1e-7)
 
 
 def test_forces_that_balance_but_for_faint_ones_are_named():
     # The first two data are one, with both labels; the margin of the third grows as log t for ever.
-    run = gradient_flow(
-        Start([[0.6, 0.8]], [-1.0], [1], [0.0]), [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]], [1, -1, 1], LOGISTIC,
-        train="first", slope=1.0, log_until=1e4,
-    )  # fmt: skip
+    start, inputs = Start([[0.6, 0.8]], [-1.0], [1], [0.0]), [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
+    run = gradient_flow(start, inputs, [1, -1, 1], LOGISTIC, log_until=1e4, **LINEAR)
     assert run.stopped.startswith("the forces balanced at log time") and run.log_times[-1] < 1e4
     # w' = exp(-w) / 3 at the end.
     assert run.outputs()[-1, 2] == pytest.approx(run.log_times[-1] - np.log(3), rel=1e-3)
@@ -161,20 +134,10 @@ def test_forces_that_balance_but_for_faint_ones_are_named():
 @pytest.mark.parametrize("until", [1e5, 1e12, 1e100])
 def test_a_stiff_flow_reaches_any_time(until):
     # Linear regression in an overdetermined case, with rates 1 and 1e4: at rest at the least squares.
-    inputs = np.array([[1.0, 0.1], [0.3, 100.0], [1.0, -80.0]])
-    labels = np.array([1.0, 2.0, -1.0])
-    run = gradient_flow(
-        Start([[0.6, 0.8]], [0.0], [1]),
-        inputs,
-        labels,
-        SQUARE,
-        train="first",
-        slope=1.0,
-        until=until,
-        rtol=1e-9,
-    )
+    inputs, labels = np.array([[1.0, 0.1], [0.3, 100.0], [1.0, -80.0]]), np.array([1.0, 2.0, -1.0])
+    run = gradient_flow(Start([[0.6, 0.8]], [0.0], [1]), inputs, labels, SQUARE, until=until, **LINEAR)
     exact = inputs @ np.linalg.lstsq(inputs, labels)[0]
-    assert run.stopped == f"time reached {until:g}"
+    assert run.stopped == f"time reached {until:g}" and run.times[-1] == until
     np.testing.assert_allclose(run.outputs([until])[0], exact, atol=1e-7)
 
 
@@ -205,21 +168,16 @@ def test_the_jacobian_of_the_implicit_method_is_the_derivative(train, method):
     method = method(run, 30.0)
     state = method.solver(None).y
     steps = 1e-6 * np.eye(len(state))
-    numeric = [
-        (method.velocity(1.0, state + step) - method.velocity(1.0, state - step)) / 2e-6 for step in steps
-    ]
-    np.testing.assert_allclose(method.jacobian(1.0, state), np.transpose(numeric), atol=1e-8)
+    changes = [method.velocity(1.0, state + step) - method.velocity(1.0, state - step) for step in steps]
+    np.testing.assert_allclose(method.jacobian(1.0, state), np.transpose(changes) / 2e-6, atol=1e-8)
 
 
 @pytest.mark.parametrize("m", [1, 3])
 def test_what_moves_as_the_logarithm_of_time_is_followed_as_far_as_rounding_allows(m):
     """The first three data balance; the margin q of the last obeys ``q' = m exp(-q) / 4`` at late times."""
     inputs = np.array([[1.0, 0.0], [1.5, 0.0], [-1.0, 0.0], [0.3, 1.0]])
-    run = gradient_flow(
-        Start(np.tile([0.6, 0.8], (m, 1)), np.linspace(-1.0, 0.0, m), np.ones(m), np.zeros(m)), inputs,
-        [1, -1, 1, 1], LOGISTIC,
-        train="first", slope=1.0, until=1e40,
-    )  # fmt: skip
+    start = Start(np.tile([0.6, 0.8], (m, 1)), np.linspace(-1.0, 0.0, m), np.ones(m), np.zeros(m))
+    run = gradient_flow(start, inputs, [1, -1, 1, 1], LOGISTIC, until=1e40, **LINEAR)
     assert run.stopped == "time reached 1e+40" or "too faint to be followed" in run.stopped
     assert run.log_times[-1] > 30 and (run.log_times > 12).sum() < 400
     late = run.log_times > 25
@@ -228,9 +186,7 @@ def test_what_moves_as_the_logarithm_of_time_is_followed_as_far_as_rounding_allo
 
 
 def test_a_long_rest_at_the_margin_survives_huge_trial_steps():
-    run = gradient_flow(
-        Start(DIRECTIONS, np.full(5, -1e5), SIGNS), FOUR, LABELS, HINGE, until=1e12, max_steps=2000
-    )
+    start = Start(DIRECTIONS, np.full(5, -1e5), SIGNS)
+    run = gradient_flow(start, FOUR, LABELS, HINGE, until=1e12, max_steps=2000)
     assert run.stopped == "time reached 1e+12"
-    losses = HINGE.value(run.outputs(), LABELS).mean(axis=1)
-    assert (np.diff(losses) < 1e-12).all()
+    assert (np.diff(run.loss()) < 1e-12).all()
