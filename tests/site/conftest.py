@@ -1,6 +1,7 @@
 """The built site, served on this machine, and a browser to open it with."""
 
 import json
+import re
 import shutil
 import threading
 from functools import partial
@@ -15,6 +16,7 @@ from playwright.sync_api import sync_playwright
 SITE = Path(__file__).parents[2] / "_build" / "html"
 PAGES = sorted(path.relative_to(SITE).as_posix() for path in SITE.glob("book/**/*.html"))
 CHAPTERS = [page for page in PAGES if page.count("/") == 2 and page.split("/")[1] not in ("api", "papers")]
+FORMULA = re.compile(r"<mjx-container.*?</mjx-container>", re.S)
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
@@ -37,11 +39,13 @@ def site():
 
 @pytest.fixture(scope="session")
 def soups(site):
-    """All pages of the site, by their paths from its root."""
-    pages = (path for path in site.rglob("*.html") if "_static" not in path.parts)
+    """All pages of the site, by their paths from its root; formulas, half of the site, are left out."""
+    sources = {
+        path: path.read_text(encoding="utf-8") for path in site.rglob("*.html") if "_static" not in path.parts
+    }
     return {
-        path.relative_to(site).as_posix(): BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
-        for path in pages
+        path.relative_to(site).as_posix(): BeautifulSoup(FORMULA.sub("", source), "html.parser")
+        for path, source in sources.items()
     }
 
 
@@ -146,3 +150,15 @@ def lay_out_all(page):
 def beyond(page):
     """By how many pixels a page is wider than its screen."""
     return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+
+
+def contrast(one, other):
+    """The contrast of two colours, as a browser writes them: from 1 to 21."""
+
+    def luminance(colour):
+        channels = [float(part) / 255 for part in re.findall(r"[\d.]+", colour)[:3]]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+        return sum(c * share for c, share in zip(linear, (0.2126, 0.7152, 0.0722), strict=True))
+
+    darker, lighter = sorted(map(luminance, (one, other)))
+    return (lighter + 0.05) / (darker + 0.05)
