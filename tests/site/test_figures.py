@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from tests.site.conftest import contrast
+from tests.site import conftest
 
 PAGES = [
     "sigmoidal_curves/closed_form",
@@ -46,9 +46,9 @@ def test_every_figure_is_drawn_in_the_page_and_all_pictures_say_what_is_seen(sou
         one for soup in soups.values() for one in soup.select(".bd-article figure .drawing[role=img]")
     ]
     assert len(drawings) > 100 and all(drawing.find("svg") for drawing in drawings)
-    for path, soup in soups.items():
-        assert soup.select(".bd-article figure img") == [], path
-        for picture in soup.select(".bd-article :is(img, .drawing)"):
+    for path in conftest.PAGES:
+        assert soups[path].select(".bd-article figure img") == [], path
+        for picture in soups[path].select(".bd-article :is(img, .drawing)"):
             assert len(picture.get("alt") or picture.get("aria-label", "")) > 20, f"{path}: {picture}"
 
 
@@ -66,7 +66,7 @@ def test_roles_can_be_told_from_the_ground(open_page, address, scheme):
     ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
     for role in ROLES:
         text, line = page.evaluate(COLOURS, role)
-        assert contrast(text, ground) >= 4.5 and contrast(line, ground) >= 3, role
+        assert conftest.contrast(text, ground) >= 4.5 and conftest.contrast(line, ground) >= 3, role
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -151,7 +151,7 @@ ASKED = {
         ("#boursier2022-figure-7", "verified", "#claim-boursier2022-fig-7b", "two principal components"),
     ],
     "whether spectral decoupling helps on coloured digits": [
-        ("article", "list by question", "table.questions >> nth=-1", "help on coloured digits"),
+        ("article", "list by question", "article", "help on coloured digits"),
         ("table.questions >> nth=-1", "Sixty-eight per cent", "h1:visible", "passing phase"),
     ],
     "how to run a chapter and to report an error": [
