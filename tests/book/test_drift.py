@@ -31,10 +31,8 @@ def test_movement_is_in_units_of_the_tolerance_whatever_the_scale(
     assert movement(old, new) == pytest.approx(abs(by), abs=1e-8)
     assert movement(old, old) == 0
     unit = 2.0**exponent
-    scaled = [
-        replace(one, measured=one.measured * unit, predicted=predicted * unit, tolerance=tolerance * unit)
-        for one in (old, new)
-    ]
+    sizes = ("measured", "predicted", "tolerance")
+    scaled = [replace(one, **{size: getattr(one, size) * unit for size in sizes}) for one in (old, new)]
     assert movement(*scaled) == movement(old, new)
 
 

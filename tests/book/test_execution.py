@@ -9,7 +9,7 @@ import sys
 import pytest
 from dependencies import READERS, files, files_of, key, modules, with_experiments
 
-from tests.book.test_book import BENCHMARKS, BOOK, EXECUTED, ROOT, code_cells, name
+from tests.book.test_book import BENCHMARKS, BOOK, CHAPTERS, EXECUTED, ROOT, code_cells, name
 
 PAGES = [*EXECUTED, BENCHMARKS, *(BOOK / f"{page}.md" for page in ("comparison", "drift", "experiments"))]
 # Those that train torch networks; those of saddle to saddle are drawn by torch, as in the authors' code.
@@ -88,25 +88,8 @@ def test_a_module_changes_the_keys_of_the_pages_that_import_it_and_no_others(cop
     [
         (
             "book/claims/min2024.yml",
-            {
-                "early_alignment/alignment_time.md",
-                "early_alignment/stages.md",
-                "early_alignment/staircase.md",
-                "early_alignment/on_a_boundary.md",
-                "early_alignment/decoupling.md",
-                "early_alignment/how_small.md",
-                "early_alignment/stragglers.md",
-                "early_alignment/two_fits.md",
-                "early_alignment/planar_example.md",
-                "early_alignment/after_the_fit.md",
-                "early_alignment/falling_cosines.md",
-                "early_alignment/low_rank.md",
-                "early_alignment/real_digits.md",
-                "early_alignment/one_layer.md",
-                "benchmarks.md",
-                "drift.md",
-                "how_it_works.md",
-            },
+            {"benchmarks.md", "drift.md", "how_it_works.md"}
+            | {name(path) for path in CHAPTERS if re.search(r"\bmin2024-", code(path))},
         ),
         (
             "results/records/boursier2022-figure-6",

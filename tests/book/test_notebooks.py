@@ -1,21 +1,18 @@
 """Chapters as notebooks that read well without MyST."""
 
 import re
-from pathlib import Path
 
-import jupytext
 import notebooks
 import pytest
 
-BOOK = Path(__file__).parents[2] / "book"
-CHAPTERS = sorted(path for path in BOOK.glob("*/*.md") if "code-cell" in path.read_text(encoding="utf-8"))
+from tests.book.test_book import CHAPTERS, cells
+
 MYST = re.compile(r"\{[a-z:]+\}`|^(?:```+|:::+)\{|^\([\w-]+\)=|^:label:", re.M)
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_nothing_of_myst_is_left_in_a_notebook(path):
-    cells = jupytext.read(path).cells
-    prose = [cell.source + "\n" for cell in cells if cell.cell_type == "markdown"]
+    prose = [cell.source + "\n" for cell in cells(path) if cell.cell_type == "markdown"]
     assert any(MYST.search(source) for source in prose)
     left = [found[0] for source in prose for found in MYST.finditer(notebooks.plain(source, {}, {}))]
     assert left == []

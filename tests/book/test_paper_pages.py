@@ -1,7 +1,6 @@
 """What a claim is about, and what a paper's page says of each thing, in which order."""
 
 import re
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -16,12 +15,17 @@ from places import KINDS, STATEMENTS, Thing, groups_of, thing_of, things_named
 from plain_text import plain
 
 from lib.claims.ledger import VERDICTS, read_ledger
+from tests.book.test_book import BOOK
 
-PAGES = Path(__file__).parents[2] / "book" / "papers"
 FIELD = re.compile(r"^:([A-Z]\w+ [A-Z\d.]+)(?:, (fig-[\w-]+))?: ?(.*(?:\n  .*)*)$", re.M)
 NUMBERS = st.integers(1, 99).map(str) | st.from_regex(r"[1-9A-K]\.[1-9]", fullmatch=True)
 THINGS = st.builds(Thing, st.sampled_from(sorted(KINDS)), NUMBERS)
 papers = pytest.mark.parametrize("paper", read_ledger(), ids=lambda paper: paper.key)
+
+
+def fields(paper):
+    """The things of a paper's page, with their figures and sentences."""
+    return FIELD.findall((BOOK / "papers" / f"{paper.key}.md").read_text(encoding="utf-8"))
 
 
 def theirs(paper):
@@ -74,8 +78,7 @@ def test_every_claim_of_a_paper_is_in_one_group(paper):
 @papers
 def test_the_things_of_a_kind_stand_by_their_numbers(paper):
     """Equations are left out: a paper speaks of them where it needs them."""
-    fields = FIELD.findall((PAGES / f"{paper.key}.md").read_text(encoding="utf-8"))
-    things = [Thing(*name.split()) for name, _, _ in fields]
+    things = [Thing(*name.split()) for name, _, _ in fields(paper)]
     assert {thing.name for thing in things} == {thing.name for thing in groups_of(theirs(paper))}
     for kind in STATEMENTS:
         orders = [thing.order for thing in things if thing.kind == kind and thing.number[0].isdigit()]
@@ -84,12 +87,12 @@ def test_the_things_of_a_kind_stand_by_their_numbers(paper):
 
 @papers
 def test_no_two_sentences_of_a_page_are_bare_verdicts(paper):
-    said = [text for _, _, text in FIELD.findall((PAGES / f"{paper.key}.md").read_text(encoding="utf-8"))]
+    said = [text for _, _, text in fields(paper)]
     assert sum(text in ("True.", "True as printed.") for text in said) <= len(said) / 10
 
 
 def directive(*content):
-    """The directive with a content that is parsed already: headings, and fields as pairs."""
+    """The directive with a content that is parsed already: headings, and names of things with sentences."""
 
     def parse(lines, offset, parent):
         for node in content:
@@ -97,7 +100,7 @@ def directive(*content):
                 parent += nodes.paragraph("", node)
                 continue
             fields = nodes.field_list()
-            for name, text in node:
+            for name, text in node.items():
                 body = nodes.field_body("", *([nodes.paragraph("", text)] if text else []))
                 fields += nodes.field("", nodes.field_name("", name), body)
             parent += fields
@@ -110,7 +113,7 @@ def directive(*content):
 
 def test_the_content_is_headings_with_the_things_below_them():
     first, second = directive(
-        "One", [("Theorem 1, fig-a", "Right."), ("Equation 2", "")], "Two", [("Lemma 3", "Wrong.")]
+        "One", {"Theorem 1, fig-a": "Right.", "Equation 2": ""}, "Two", {"Lemma 3": "Wrong."}
     ).parts(dict.fromkeys(["Theorem 1", "Equation 2", "Lemma 3"]))
     assert (first.title, second.title) == ("One", "Two")
     assert [(entry.name, entry.figure, len(entry.said)) for entry in first.entries] == [
@@ -122,13 +125,10 @@ def test_the_content_is_headings_with_the_things_below_them():
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ([("Lemma 3", "Right.")], "not in the content: Theorem 1"),
-        (
-            [("Lemma 3", "Right."), ("Theorem 1", "Right."), ("Lemma 4", "Right.")],
-            "not in the ledger: Lemma 4",
-        ),
-        ([("Lemma 3", "Right."), ("Theorem 1", "Right."), ("Lemma 3", "Right.")], "twice: Lemma 3"),
-        ([("Lemma 3", ""), ("Theorem 1", "Right.")], "lack a sentence: Lemma 3"),
+        ({"Lemma 3": "Right."}, "not in the content: Theorem 1"),
+        ({"Lemma 3": "Right.", "Theorem 1": "Right.", "Lemma 4": "Right."}, "not in the ledger: Lemma 4"),
+        ({"Lemma 3": "Right.", "Theorem 1": "Right.", "Lemma 3, fig-a": "Right."}, "twice: Lemma 3"),
+        ({"Lemma 3": "", "Theorem 1": "Right."}, "lack a sentence: Lemma 3"),
     ],
 )
 def test_a_content_that_does_not_fit_the_ledger_is_refused(fields, message):

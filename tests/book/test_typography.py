@@ -1,14 +1,7 @@
 """Punctuation stays with its own formula."""
 
-import importlib.util
-from pathlib import Path
-
+import typography
 from docutils import nodes
-
-SOURCE = Path(__file__).parents[2] / "book" / "_ext" / "typography.py"
-spec = importlib.util.spec_from_file_location("typography", SOURCE)
-typography = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(typography)
 
 
 def test_a_formula_and_its_punctuation_are_one_piece():

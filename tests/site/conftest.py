@@ -1,17 +1,22 @@
 """The built site, served on this machine, and a browser to open it with."""
 
 import json
+import re
 import shutil
 import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from bs4 import BeautifulSoup
 from playwright.sync_api import sync_playwright
 
 SITE = Path(__file__).parents[2] / "_build" / "html"
+PAGES = sorted(path.relative_to(SITE).as_posix() for path in SITE.glob("book/**/*.html"))
+CHAPTERS = [page for page in PAGES if page.count("/") == 2 and page.split("/")[1] not in ("api", "papers")]
+FORMULA = re.compile(r"<mjx-container.*?</mjx-container>", re.S)
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
@@ -34,15 +39,14 @@ def site():
 
 @pytest.fixture(scope="session")
 def soups(site):
-    pages = (path for path in site.rglob("*.html") if "_static" not in path.parts)
-    return {path: BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser") for path in pages}
-
-
-@pytest.fixture(scope="session")
-def live_pages(site, soups):
-    """The pages of the site that have a live figure: its name -> the page, from the site's root."""
-    found = {frame["data-live"]: path for path, soup in soups.items() for frame in soup.select("[data-live]")}
-    return {name: path.relative_to(site).as_posix() for name, path in found.items()}
+    """All pages of the site, by their paths from its root; formulas, half of the site, are left out."""
+    sources = {
+        path: path.read_text(encoding="utf-8") for path in site.rglob("*.html") if "_static" not in path.parts
+    }
+    return {
+        path.relative_to(site).as_posix(): BeautifulSoup(FORMULA.sub("", source), "html.parser")
+        for path, source in sources.items()
+    }
 
 
 @pytest.fixture(scope="session")
@@ -73,30 +77,36 @@ def browser():
         browser.close()
 
 
-def lay_out_all(page):
-    """Lay out what is far below the screen as well, with its fonts."""
-    page.add_style_tag(content="* { content-visibility: visible !important; }")
-    page.evaluate("[document.body.offsetHeight, document.fonts.ready][1]")
-
-
 @pytest.fixture(scope="session")
 def disk(site):
     return site.as_uri()
 
 
+@pytest.fixture(params=["address", "disk"])
+def anywhere(request):
+    """Where the site is: on a server, or opened from the disk."""
+    return request.getfixturevalue(request.param)
+
+
 @pytest.fixture
 def open_page(browser):
-    """Open an address, by default on a desktop, and return the page when its fonts are there."""
-    contexts = []
+    """Open an address, by default on a desktop, and return the page when its fonts are there.
+
+    What the page complains of until the test is over, and what it asks of another host, fails the test.
+    """
+    contexts, errors = [], []
+
+    def asked(request):
+        if urlsplit(request.url).hostname not in (None, "127.0.0.1"):
+            errors.append(f"asked for {request.url}")
 
     def opened(url, width=1280, **options):
         contexts.append(browser.new_context(viewport={"width": width, "height": 900}, **options))
         page = contexts[-1].new_page()
-        page.errors = []
-        page.on(
-            "console", lambda message: page.errors.append(message.text) if message.type == "error" else None
-        )
-        page.on("pageerror", lambda error: page.errors.append(str(error)))
+        page.errors = errors
+        page.on("console", lambda message: message.type == "error" and errors.append(message.text))
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("request", asked)
         page.goto(url, wait_until="load")
         page.evaluate("document.fonts.ready")
         return page
@@ -104,3 +114,51 @@ def open_page(browser):
     yield opened
     for context in contexts:
         context.close()
+    assert errors == []
+
+
+@pytest.fixture(scope="session")
+def call(browser, address):
+    """Call a function with the exports `m` of a module of the site, and return what it returns."""
+    page = browser.new_page()
+    page.goto(f"{address}/_static/book.css")
+
+    def called(module, function, *given):
+        script = f"""async (given) => {{
+          const m = await import("/_static/{module}.js");
+          const value = ({function})(...given);
+          return ArrayBuffer.isView(value) ? [...value] : value;
+        }}"""
+        return page.evaluate(script, list(given))
+
+    yield called
+    page.close()
+
+
+def unfold(page):
+    """Open what is folded, and lay out what is far below the screen as well, with its fonts."""
+    page.evaluate("document.querySelectorAll('.bd-article details').forEach((one) => (one.open = true))")
+    lay_out_all(page)
+
+
+def lay_out_all(page):
+    """Lay out what is far below the screen as well, with its fonts."""
+    page.add_style_tag(content="* { content-visibility: visible !important; }")
+    page.evaluate("[document.body.offsetHeight, document.fonts.ready][1]")
+
+
+def beyond(page):
+    """By how many pixels a page is wider than its screen."""
+    return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+
+
+def contrast(one, other):
+    """The contrast of two colours, as a browser writes them: from 1 to 21."""
+
+    def luminance(colour):
+        channels = [float(part) / 255 for part in re.findall(r"[\d.]+", colour)[:3]]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+        return sum(c * share for c, share in zip(linear, (0.2126, 0.7152, 0.0722), strict=True))
+
+    darker, lighter = sorted(map(luminance, (one, other)))
+    return (lighter + 0.05) / (darker + 0.05)

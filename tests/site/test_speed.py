@@ -5,9 +5,12 @@ the same on a busy machine.  A page on which every element is styled once and la
 """
 
 import re
+from functools import cache
 from urllib.parse import urlsplit
 
 import pytest
+
+from tests.site import conftest
 
 MIB = 2**20
 CHAPTER = 1.5 * MIB
@@ -27,13 +30,16 @@ class Load:
 
     def __init__(self, browser, url, width=1280):
         context = browser.new_context(viewport={"width": width, "height": 900})
-        page, requests, traced = context.new_page(), {}, []
+        page, traced = context.new_page(), []
         session = context.new_cdp_session(page)
-        self.bytes, self.events = {}, []
-        session.on(
-            "Network.requestWillBeSent", lambda e: requests.update({e["requestId"]: e["request"]["url"]})
-        )
-        session.on("Network.loadingFinished", lambda e: self.count(requests[e["requestId"]], e))
+        urls, self.bytes, self.events = {}, {}, []
+
+        def count(event):
+            path = urlsplit(urls[event["requestId"]]).path
+            self.bytes[path.lstrip("/")] = event["encodedDataLength"]
+
+        session.on("Network.requestWillBeSent", lambda e: urls.update({e["requestId"]: e["request"]["url"]}))
+        session.on("Network.loadingFinished", count)
         session.on("Tracing.dataCollected", lambda e: self.events.extend(e["value"]))
         session.on("Tracing.tracingComplete", lambda e: traced.append(e))
         session.send("Network.enable")
@@ -50,9 +56,6 @@ class Load:
         self.nodes = page.evaluate("document.querySelectorAll('*').length")
         context.close()
 
-    def count(self, url, event):
-        self.bytes[urlsplit(url).path.lstrip("/")] = event["encodedDataLength"]
-
     @property
     def work(self):
         """How often an element of the page is styled or laid out."""
@@ -63,14 +66,8 @@ class Load:
 
 @pytest.fixture(scope="module")
 def load(browser, address):
-    loads = {}
-
-    def loaded(name, width=1280):
-        if (name, width) not in loads:
-            loads[name, width] = Load(browser, f"{address}/book/{name}.html", width)
-        return loads[name, width]
-
-    return loaded
+    """Each page is loaded once for all that is asked of it."""
+    return cache(lambda name, width=1280: Load(browser, f"{address}/book/{name}.html", width))
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
@@ -82,14 +79,12 @@ def test_the_frame_of_a_chapter_is_light(load, name):
 
 
 def test_every_chapter_weighs_little(site):
-    weights = {}
-    for path in site.glob("book/*/*.html"):
-        page = path.read_text(encoding="utf-8")
-        if "btn-download-notebook-button" in page:
-            pictures = {(path.parent / picture[1]).resolve() for picture in PICTURE.finditer(page)}
-            weights[path.stem] = FRAME + sum(file.stat().st_size for file in (path, *pictures))
-    assert len(weights) > 50
-    assert {name: weight for name, weight in weights.items() if weight > CHAPTER} == {}
+    for name in conftest.CHAPTERS:
+        path = site / name
+        pictures = {
+            (path.parent / src).resolve() for src in PICTURE.findall(path.read_text(encoding="utf-8"))
+        }
+        assert FRAME + sum(file.stat().st_size for file in (path, *pictures)) <= CHAPTER, name
 
 
 @pytest.mark.parametrize("width", [390, 1280])
@@ -104,31 +99,25 @@ def test_what_is_far_below_waits_and_nothing_is_drawn_twice(load, name):
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_a_link_into_a_page_lands_exactly(browser, address, width):
+def test_a_link_into_a_page_lands_exactly(open_page, address, width):
     """What lies above the card is not laid out, and the card is where it should be all the same."""
-    page = browser.new_page(viewport={"width": width, "height": 900})
     name = f"{address}/book/early_alignment/alignment_time.html"
-    page.goto(name)
-    targets = page.evaluate("[...document.querySelectorAll('.claim-card')].map(card => card.id)")
-    assert len(targets) > 2
-    for target in (targets[0], targets[-1]):
-        page.goto("about:blank")
-        page.goto(f"{name}#{target}")
+    cards = open_page(name, width=width).locator(".claim-card")
+    for target in (cards.first.get_attribute("id"), cards.last.get_attribute("id")):
+        page = open_page(f"{name}#{target}", width=width)
         page.wait_for_timeout(500)
         card = page.locator(f"[id='{target}']")
         top = card.evaluate(
             "e => e.getBoundingClientRect().top - parseFloat(getComputedStyle(e).scrollMarginTop)"
         )
-        padding = page.evaluate(
-            "parseFloat(getComputedStyle(document.documentElement).scrollPaddingTop) || 0"
-        )
-        at_end = page.evaluate("Math.abs(scrollY + innerHeight - document.documentElement.scrollHeight) < 2")
+        root = "document.documentElement"
+        padding = page.evaluate(f"parseFloat(getComputedStyle({root}).scrollPaddingTop) || 0")
+        at_end = page.evaluate(f"Math.abs(scrollY + innerHeight - {root}.scrollHeight) < 2")
         assert abs(top - padding) < 2 or (at_end and top > 0)
-    page.close()
 
 
 def test_pictures_have_their_size_and_wait(site):
-    pages = [path.read_text(encoding="utf-8") for path in site.glob("book/**/*.html")]
+    pages = ((site / name).read_text(encoding="utf-8") for name in conftest.PAGES)
     pictures = [picture[0] for page in pages for picture in PICTURE.finditer(page)]
     assert len(pictures) > 50
     for picture in pictures:

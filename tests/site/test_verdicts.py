@@ -1,28 +1,38 @@
 """The papers' pages and the claims' addresses, as a reader gets them."""
 
 from collections import Counter
-from urllib.parse import urldefrag
+from urllib.parse import urldefrag, urljoin
 
 import pytest
 from plain_text import plain
 
 from lib.claims.ledger import read_ledger
+from tests.site.conftest import CHAPTERS, beyond
 
 PAPERS = read_ledger()
 CLAIMS = [claim for paper in PAPERS for claim in paper.claims]
+IN_VIEW = """(one) => {
+  const box = one.getBoundingClientRect();
+  return box.height && box.top < innerHeight && box.bottom > 0;
+}"""
 papers = pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.key)
 
 
 @pytest.fixture(scope="session")
-def shown(soups, site):
+def shown(soups):
     """The verdict of every claim as the scorecard shows it."""
-    rows = soups[site / "book" / "scorecard.html"].select("tr.scorecard-row")
+    rows = soups["book/scorecard.html"].select("tr.scorecard-row")
     return {row["id"].removeprefix("scorecard-"): row.select_one(".verdict-badge").text for row in rows}
 
 
+@pytest.fixture
+def page_of(soups):
+    return lambda paper: soups[f"book/papers/{paper.key}.html"]
+
+
 @papers
-def test_every_claim_stands_once_on_its_paper_s_page_with_its_verdict(soups, site, shown, paper):
-    lines = soups[site / "book" / "papers" / f"{paper.key}.html"].select(".verdict-line")
+def test_every_claim_stands_once_on_its_paper_s_page_with_its_verdict(page_of, shown, paper):
+    lines = page_of(paper).select(".verdict-line")
     found = {line["id"].removeprefix("verdict-"): line for line in lines}
     assert len(found) == len(lines) and set(found) == {claim.id for claim in paper.claims}
     for name, line in found.items():
@@ -31,11 +41,8 @@ def test_every_claim_stands_once_on_its_paper_s_page_with_its_verdict(soups, sit
 
 
 @papers
-def test_a_thing_shows_the_verdict_of_each_of_its_parts_with_the_cell_that_decides_it(soups, site, paper):
-    soup = soups[site / "book" / "papers" / f"{paper.key}.html"]
-    sections = [
-        section for section in soup.select("section") if section.select_one(":scope > .verdict-lines")
-    ]
+def test_a_thing_shows_the_verdict_of_each_of_its_parts_with_the_cell_that_decides_it(page_of, paper):
+    sections = page_of(paper).select("section:has(> .verdict-lines)")
     assert len(sections) > 20
     for section in sections:
         parts = section.select(".verdict-parts .verdict-badge")
@@ -47,81 +54,63 @@ def test_a_thing_shows_the_verdict_of_each_of_its_parts_with_the_cell_that_decid
 
 
 @papers
-def test_a_picture_of_a_thing_is_a_figure_of_the_chapter_that_it_links_to(soups, site, paper):
-    page = site / "book" / "papers" / f"{paper.key}.html"
-    pictures = soups[page].select(".verdict-pictured .finding-picture a")
+def test_a_picture_of_a_thing_is_a_figure_of_the_chapter_that_it_links_to(soups, page_of, paper):
+    pictures = page_of(paper).select(".verdict-pictured .finding-picture a")
     assert len(pictures) > 8
     for link in pictures:
         chapter, _, figure = link["href"].partition("#")
-        assert soups[(page.parent / chapter).resolve()].find(id=figure).name == "figure"
+        assert soups[urljoin("book/papers/", chapter)].find(id=figure).name == "figure"
         image = link.img
         assert image["alt"].strip() and image["loading"] == "lazy"
 
 
 @papers
-def test_the_brief_of_a_paper_is_short_and_stands_before_its_claims(soups, site, paper):
-    soup = soups[site / "book" / "papers" / f"{paper.key}.html"]
-    brief = soup.find("section", id=f"{paper.key}-in-brief")
+def test_the_brief_of_a_paper_is_short_and_stands_before_its_claims(page_of, paper):
+    brief = page_of(paper).find("section", id=f"{paper.key}-in-brief")
     assert brief.h2 and 3 <= len(brief.ul.select("li")) <= 5 and brief.select_one(".verdict-contents")
     assert not brief.find_previous(class_="verdict-line")
 
 
-def test_the_badges_of_a_page_count_its_claims(soups, site, shown):
-    for paper in PAPERS:
-        soup = soups[site / "book" / "papers" / f"{paper.key}.html"]
-        badges = soup.select(".verdict-contents > p .verdict-badge")
-        counts = {text.rpartition(" ")[0]: int(text.rpartition(" ")[2]) for text in (b.text for b in badges)}
-        assert counts == Counter(shown[claim.id] for claim in paper.claims if not claim.ours)
+@papers
+def test_the_badges_of_a_page_count_its_claims(page_of, shown, paper):
+    badges = page_of(paper).select(".verdict-contents > p .verdict-badge")
+    counts = {name: int(count) for name, _, count in (badge.text.rpartition(" ") for badge in badges)}
+    assert counts == Counter(shown[claim.id] for claim in paper.claims if not claim.ours)
 
 
-def test_every_part_of_the_sidebar_begins_with_the_page_of_its_paper(soups, site):
-    bar = soups[site / "book" / "index.html"].select_one("nav.bd-links")
-    first = {
-        caption.text.strip(): caption.find_next("ul").select_one("a") for caption in bar.select("p.caption")
-    }
-    papers = {name: link for name, link in first.items() if "papers/" in link["href"]}
-    assert len(papers) == len(PAPERS)
-    for link in papers.values():
-        paper = next(one for one in PAPERS if one.key in link["href"])
-        assert str(paper.year) in link.text and link.text.strip().startswith("Paper: ")
-    numbers = [link.text.split(".")[0].strip() for link in bar.select("li.toctree-l1 > a")]
-    chapters = [int(number) for number in numbers if number.isdigit()]
-    assert len(chapters) > 30 and chapters == list(range(1, len(chapters) + 1))
+def test_every_part_of_the_sidebar_begins_with_the_page_of_its_paper(soups):
+    captions = soups["book/index.html"].select("nav.bd-links p.caption")
+    first = [caption.find_next("ul").a for caption in captions]
+    links = sorted((link for link in first if "papers/" in link["href"]), key=lambda link: link["href"])
+    for link, paper in zip(links, sorted(PAPERS, key=lambda paper: paper.key), strict=True):
+        assert paper.key in link["href"] and str(paper.year) in link.text
+        assert link.text.strip().startswith("Paper: ")
 
 
-def test_the_list_by_question_has_every_chapter_once_with_its_minutes(soups, site):
-    rows = soups[site / "book" / "by_question.html"].select("table.questions tbody tr")
+def test_the_list_by_question_has_every_chapter_once_with_its_minutes(soups):
+    rows = soups["book/by_question.html"].select("table.questions tbody tr")
     cells = [[cell.get_text(" ", strip=True) for cell in row.select("td")] for row in rows]
-    chapters = [row.select_one("td:nth-child(2) a")["href"] for row in rows]
-    folders = {"sigmoidal_curves", "saddle_to_saddle", "early_alignment", "neuron_clustering"}
-    wanted = {
-        f"{path.parent.name}/{path.name}"
-        for path in (site / "book").glob("*/*.html")
-        if path.parent.name in folders | {"gradient_starvation"}
-    }
-    assert sorted(chapters) == sorted(wanted)
+    listed = [urljoin("book/", row.select_one("td:nth-child(2) a")["href"]) for row in rows]
+    assert sorted(listed) == CHAPTERS
     assert all(question.endswith("?") and 1 <= int(minutes) <= 60 for question, _, minutes in cells)
 
 
 @papers
-def test_the_contents_name_all_that_has_a_heading(soups, site, paper):
-    soup = soups[site / "book" / "papers" / f"{paper.key}.html"]
-    linked = {link["href"] for link in soup.select(".verdict-contents a.verdict-badge")}
-    assert {f"#{heading.parent['id']}" for heading in soup.select("section > h3")} <= linked
+def test_the_contents_name_all_that_has_a_heading(page_of, paper):
+    linked = {link["href"] for link in page_of(paper).select(".verdict-contents a.verdict-badge")}
+    assert {f"#{heading.parent['id']}" for heading in page_of(paper).select("section > h3")} <= linked
 
 
 def test_every_claim_has_an_address_and_no_other_is_left(site):
     assert {path.stem for path in (site / "c").glob("*")} == {claim.id for claim in CLAIMS}
 
 
-def test_an_address_says_what_a_preview_needs_and_leads_on(soups, site, shown):
+def test_an_address_says_what_a_preview_needs_and_leads_on(soups, shown):
     for claim in CLAIMS:
-        soup = soups[site / "c" / f"{claim.id}.html"]
+        soup = soups[f"c/{claim.id}.html"]
         title = soup.title.text
         assert title == f"{claim.paper}, {plain(claim.place)}: {shown[claim.id]}"
-        about = {
-            meta.get("name") or meta.get("property"): meta.get("content") for meta in soup.select("meta")
-        }
+        about = {tag.get("name") or tag.get("property"): tag.get("content") for tag in soup.select("meta")}
         assert about["og:title"] == title and about["og:description"] == about["description"]
         assert 10 < len(about["description"]) <= 300
         assert len(soup.select(".verdict-line")) == len(soup.select("h1")) == 1
@@ -134,76 +123,58 @@ def test_an_address_says_what_a_preview_needs_and_leads_on(soups, site, shown):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", ["min2024-lem3", "min2024-thm1.1-t1", "combes2018-fig-5l"])
-def test_an_address_opens_from_the_disk_on_a_phone(open_page, site, name, scheme):
-    page = open_page(f"{site.as_uri()}/c/{name}.html", width=360, color_scheme=scheme)
-    assert page.errors == []
-    beyond = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-    assert page.evaluate(beyond) <= 1
+def test_an_address_opens_from_the_disk_on_a_phone(open_page, disk, name, scheme):
+    page = open_page(f"{disk}/c/{name}.html", width=360, color_scheme=scheme)
+    assert beyond(page) <= 1
     assert page.evaluate("document.documentElement.dataset.theme") == scheme
     page.locator("ul a").first.click()
     page.locator(f"[id='verdict-{name}']").wait_for()
     assert page.url.endswith(f"#verdict-{name}")
 
 
-@pytest.fixture
-def landing(open_page, site):
-    page = open_page(f"{site.as_uri()}/book/index.html")
-    page.clicks = 0
-
-    def follow(within, words):
-        page.locator(within).get_by_role("link", name=words).first.click()
-        page.wait_for_load_state("load")
-        page.clicks += 1
-
-    page.follow = follow
-    yield page
-    assert page.clicks <= 3 and page.errors == []
-
-
-def seen(page, selector):
-    """The text of what is in view, once it is."""
-    page.wait_for_function(
-        """selector => [...document.querySelectorAll(selector)].some(one => {
-            const box = one.getBoundingClientRect();
-            return box.height && box.top < innerHeight && box.bottom > 0;
-        })""",
-        arg=selector,
-    )
-    return page.locator(selector).first.inner_text()
-
-
-def test_a_reader_finds_whether_theorem_1_of_min2024_is_true_and_at_what_scale(landing):
-    landing.follow("article", "Min, Mallada, Vidal 2024")
-    brief = seen(landing, "#min2024-in-brief > ul")
-    assert "Theorem 1 is true" in brief and "the scale of Eq. (28)" in brief
-    landing.follow(".verdict-contents", "Theorem 1")
-    said = seen(landing, "#min2024-theorem-1")
-    assert "Part 1" in said and "Part 2" in said and "corrected" in said and "verified" in said
-    landing.follow("#min2024-theorem-1 .verdict-parts li:has-text('the scale')", "verified")
-    assert "Eq. (28)" in seen(landing, "#claim-min2024-thm1-eps")
+# What readers ask, and how they find it from the landing page in at most three clicks: where a link stands,
+# its words, where they land, and what they read there.
+ASKED = {
+    "whether Theorem 1 of min2024 is true and at what scale": [
+        ("article", "Min, Mallada, Vidal 2024", "#min2024-in-brief > ul", "Theorem 1 is true"),
+        (".verdict-contents", "Theorem 1", "#min2024-theorem-1", "corrected"),
+        ("#min2024-theorem-1 li:has-text('the scale')", "verified", "#claim-min2024-thm1-eps", "Eq. (28)"),
+    ],
+    "what is wrong in Figure 7 of boursier2022": [
+        ("article", "Boursier, Pillaud-Vivien, Flammarion 2022", "#boursier2022-in-brief", "Figure"),
+        (
+            ".verdict-contents dd >> nth=3",
+            "7",
+            "#boursier2022-figure-7",
+            "two components explain the share 0.7",
+        ),
+        ("#boursier2022-figure-7", "verified", "#claim-boursier2022-fig-7b", "two principal components"),
+    ],
+    "whether spectral decoupling helps on coloured digits": [
+        ("article", "list by question", "article", "help on coloured digits"),
+        ("table.questions >> nth=-1", "Sixty-eight per cent", "h1:visible", "passing phase"),
+    ],
+    "how to run a chapter and to report an error": [
+        ("article", "Another page", "article", "make book"),
+        (
+            ".bd-sidebar-secondary",
+            "Correct it",
+            "#correct-it",
+            "send the id, the commit and the changed cell",
+        ),
+    ],
+}
 
 
-def test_a_reader_finds_what_is_wrong_in_figure_7_of_boursier2022(landing):
-    landing.follow("article", "Boursier, Pillaud-Vivien, Flammarion 2022")
-    landing.locator(".verdict-contents dd").nth(3).get_by_role("link", name="7", exact=True).click()
-    landing.clicks += 1
-    assert "two components explain the share 0.7" in seen(landing, "#boursier2022-figure-7")
-    landing.follow("#boursier2022-figure-7", "verified")
-    assert "two principal components" in seen(landing, "#claim-boursier2022-fig-7b")
+@pytest.mark.parametrize("asked", ASKED)
+def test_a_reader_finds(open_page, disk, asked):
+    page = open_page(f"{disk}/book/index.html")
+    for within, words, place, said in ASKED[asked]:
+        page.locator(within).get_by_role("link", name=words, exact=words.isdigit()).first.click()
+        there = page.locator(place, has_text=said).first
+        page.wait_for_function(IN_VIEW, arg=there.element_handle())
 
 
-def test_a_reader_finds_whether_spectral_decoupling_helps_on_coloured_digits(landing):
-    assert "does hardly better than plain training" in landing.locator("article").inner_text()
-    landing.follow("article", "list by question")
-    assert "help on coloured digits" in landing.locator("table.questions").last.inner_text()
-    landing.follow("table.questions >> nth=-1", "Sixty-eight per cent")
-    assert "passing phase" in seen(landing, "h1")
-    assert landing.locator("#claim-pezeshki2021-tab-1-sd .verdict-badge").first.text_content() == "refuted"
-
-
-def test_a_reader_finds_how_to_run_a_chapter_and_how_to_report_an_error(landing):
-    landing.follow("article", "Another page")
-    assert "make book" in seen(landing, "article pre")
-    correct = landing.locator("section", has_text="Something here is wrong").last
-    correct.scroll_into_view_if_needed()
-    assert "send the id, the commit and the changed cell" in correct.inner_text()
+def test_the_landing_page_and_the_chapter_agree_on_coloured_digits(soups, shown):
+    assert "does hardly better than plain training" in soups["book/index.html"].article.text
+    assert shown["pezeshki2021-tab-1-sd"] == "refuted"
