@@ -294,9 +294,8 @@ def _machine(device: str) -> dict[str, dict]:
         "cores": os.cpu_count(),
     }
     if device == "cuda":
-        import torch
-
-        hardware["graphics"] = torch.cuda.get_device_name()
+        # The experiment has computed with torch; a page that shows its record need not load it.
+        hardware["graphics"] = sys.modules["torch"].cuda.get_device_name()
     versions = {"python": platform.python_version()} | {name: metadata.version(name) for name in PACKAGES}
     return {"hardware": hardware, "versions": versions}
 

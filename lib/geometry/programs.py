@@ -85,9 +85,7 @@ def least_norm(rows: ArrayLike, bounds: ArrayLike) -> ProgramSolution:
     >>> solution.x.round(12), solution.duals.round(12), abs(solution.gap) < 1e-12
     (array([1.5, 1.5]), array([0. , 1.5, 0. ]), True)
     """
-    rows = array("rows", rows, ("n", "p"))
-    if not (filled := rows.any(axis=1)).all():
-        raise ValueError(f"rows holds a zero row, at index {int(np.argmin(filled))}; allowed: other rows")
+    rows = _filled("rows", array("rows", rows, ("n", "p")))
     bounds = array("bounds", bounds, (len(rows),))
     lengths = np.linalg.norm(rows, axis=1)
     unit, target = rows / lengths[:, None], bounds / lengths
@@ -329,8 +327,8 @@ def minimum_norm_interpolation(inputs: ArrayLike, labels: ArrayLike, *, slope: f
         problem.solve(solver=cvxpy.CLARABEL, **_TOLERANCES)
     if problem.status in ("infeasible", "infeasible_inaccurate"):
         raise ValueError(
-            "no ReLU network without bias fits these inputs and labels: at opposite inputs it differs by a "
-            "linear function, and the labels do not"
+            "no ReLU network without bias fits these inputs and labels: it is zero at zero, and at "
+            "opposite inputs it differs by a linear function"
         )
     if vectors.value is None:
         raise SolverFailure(f"Clarabel ended with the status {problem.status}; merge inputs that share a ray")
@@ -363,6 +361,12 @@ def largest_response(inputs: np.ndarray, duals: np.ndarray, slope: float) -> flo
     return best
 
 
+def _filled(name: str, rows: np.ndarray) -> np.ndarray:
+    if not (filled := rows.any(axis=1)).all():
+        raise ValueError(f"{name} holds a zero row, at index {int(np.argmin(filled))}; allowed: other rows")
+    return rows
+
+
 def _labelled(inputs: ArrayLike, labels: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    inputs = array("inputs", inputs, ("n", "d"))
+    inputs = _filled("inputs", array("inputs", inputs, ("n", "d")))
     return inputs, signs("labels", labels, (len(inputs),))

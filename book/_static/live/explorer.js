@@ -53,7 +53,7 @@ function runs() {
 
 function words({ labels, training }, f, goal, longest, loss, step) {
   const { made, lost } = training;
-  if (lost) return `The weights are no longer finite after step ${made + 1}: take shorter steps.`;
+  if (lost) return `The weights explode at step ${made + 1}: take shorter steps.`;
   const arrow = `The longest arrow stands for a weight of ${written(longest)}.`;
   if (!made && !goal) return `Before training the loss is ${written(loss)}. ${arrow} Press Play.`;
   const wrong = labels.filter((label, i) => label * f[i] <= 0).length;

@@ -4,9 +4,11 @@ import { LOSSES, copy, descend, outputs } from "./network.js";
 const SPACING = 1.03; // of the steps at which the run is kept
 const AT_ONCE = 8; // steps between two looks at the clock
 
-const sum = (values) => {
+const LARGEST = 1e100; // sum of the sizes of all weights, at most: outputs and their differences stay finite
+
+const size = (values) => {
   let total = 0;
-  for (const value of values) total += value;
+  for (const value of values) total += Math.abs(value);
   return total;
 };
 
@@ -55,7 +57,7 @@ export class Training {
     for (let i = 0; i < f.length; i += 1) {
       if (this.fitted[i] === Infinity && f[i] * this.data.labels[i] >= 0.5) this.fitted[i] = this.made;
     }
-    this.lost = !isFinite(sum(this.network.a) + sum(this.network.w));
+    this.lost = !(size(this.network.a) + size(this.network.w) < LARGEST);
     if (this.lost) this.network = copy(this.kept.at(-1).network);
     else this.made += 1;
   }
