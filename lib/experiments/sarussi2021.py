@@ -28,7 +28,7 @@ from lib.theory.clustering import linear_region, sharp_factor
 from lib.training.descent import gradient_descent
 from lib.training.losses import LOGISTIC
 
-Examples = tuple[np.ndarray, np.ndarray]  # inputs (n, d), labels +1 and -1 (n,)
+_Examples = tuple[np.ndarray, np.ndarray]  # inputs (n, d), labels +1 and -1 (n,)
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def _start(config: DigitPairs | GaussianClasses, d: int, rng: np.random.Generato
 
 def _train(
     config: DigitPairs | GaussianClasses,
-    examples: Examples,
+    examples: _Examples,
     rng: np.random.Generator,
     look: Callable[[TwoLayer], dict],
 ) -> tuple[TwoLayer, dict]:
@@ -136,7 +136,7 @@ def _disagreements(neurons: np.ndarray, x: np.ndarray) -> int:
 # Pairs of digits
 
 
-def _split(config: DigitPairs, pair: tuple[int, int], seed: int) -> tuple[Examples, Examples]:
+def _split(config: DigitPairs, pair: tuple[int, int], seed: int) -> tuple[_Examples, _Examples]:
     """The examples for training and those for testing."""
     x, y = digits_pair(*pair, images=config.images, centred=False)
     order = np.random.default_rng([seed, *pair]).permutation(len(y))
@@ -149,7 +149,7 @@ def _outside(network: TwoLayer, x: np.ndarray, factor: float = 2.0) -> float:
     return float((~linear_region(w, u, x, factor)).mean())
 
 
-def _look_at_clusters(network: TwoLayer, training: Examples, test: Examples) -> dict[str, float]:
+def _look_at_clusters(network: TwoLayer, training: _Examples, test: _Examples) -> dict[str, float]:
     w, u = np.split(network.w, 2)
     return {
         "radius": cluster_radius(w, u),
@@ -162,7 +162,7 @@ def _look_at_clusters(network: TwoLayer, training: Examples, test: Examples) -> 
     }
 
 
-def _count(config: DigitPairs, examples: Examples, rng: np.random.Generator) -> float:
+def _count(config: DigitPairs, examples: _Examples, rng: np.random.Generator) -> float:
     """The radius over half of step times v after a hundred steps: its limit for short steps, small starts."""
     x, y = examples
     start = _start(replace(config, scale=1e-26), x.shape[1], rng)
@@ -171,7 +171,7 @@ def _count(config: DigitPairs, examples: Examples, rng: np.random.Generator) -> 
     return 2e12 / start.a[0] * cluster_radius(*np.split(run.network.w, 2))
 
 
-def _cluster(config: DigitPairs, setting: str, training: Examples, test: Examples, draw: list[int]) -> dict:
+def _cluster(config: DigitPairs, setting: str, training: _Examples, test: _Examples, draw: list[int]) -> dict:
     """The metrics of one setting on one pair; ``draw`` seeds the start and the order of the examples."""
     sizes = {
         "small-start": (config.slope, config.step, config.scale),
@@ -262,7 +262,7 @@ for figure, title, config in (
 # Gaussian classes
 
 
-def _draw(config: GaussianClasses, seed: int) -> Examples:
+def _draw(config: GaussianClasses, seed: int) -> _Examples:
     """The examples of a seed, the outlier last."""
     mean = config.mean * np.eye(config.dimension)[0]
     x, y = antipodal_gaussians(config.examples, mean, config.spread, rng=np.random.default_rng(seed))

@@ -23,7 +23,7 @@ _TIMES = 64  # times recorded during a balanced early phase
 _OVER = 0.1  # natural logarithm of the factor by which the outputs may pass the ceiling
 _LONG_AGO = 1e4  # natural logarithm of the ratio of two times of one stage, at most
 
-Step = tuple[float, float, Weights, Piece]
+_Step = tuple[float, float, Weights, Piece]
 """A time, its logarithm, the weights then, and the path before."""
 
 
@@ -35,7 +35,7 @@ def log_output_bound(weights: Weights, inputs: np.ndarray) -> np.ndarray:
 
 def balanced_phase(
     start: Weights, inputs: np.ndarray, forces: np.ndarray, slope: float, ceiling: float, until: float
-) -> tuple[list[Step], list[Event]]:
+) -> tuple[list[_Step], list[Event]]:
     """Return steps up to outputs of size ``exp(ceiling)`` or the time ``until``, and the events."""
     data = start.directions, start.signs, inputs, forces
     phase = alignment_phase(*data, slope=slope, until=until, sliding=True)
@@ -58,7 +58,7 @@ def balanced_phase(
         low, end, over = grid[above - 1], grid[above], values[above]
     times = np.linspace(0, end, _TIMES + 1)[1:]
     weights = path(times, times)
-    steps: list[Step] = [
+    steps: list[_Step] = [
         (float(t), float(np.log(t)), Weights(*(part[k] for part in weights)), path)
         for k, t in enumerate(times)
     ]
@@ -143,13 +143,13 @@ class Stage:
 def general_phase(
     start: Weights, boundaries: Boundaries, forces: np.ndarray, ceiling: float, until: float,
     change: Callable[[float, Weights, list[tuple[int, int]]], Weights], *, trains_outputs: bool,
-) -> list[Step]:  # fmt: skip
+) -> list[_Step]:  # fmt: skip
     """Return steps as `balanced_phase`, one for each stage.
 
     At each activation change ``change``, of time, weights and pairs, updates the states of ``boundaries`` and
     returns the weights with those pairs on their boundary.
     """
-    steps, over = list[Step](), False
+    steps, over = list[_Step](), False
     time, log_time, weights = 0.0, -np.inf, start
     while not over:
         stage = Stage(weights, boundaries.drive(forces), trains_outputs=trains_outputs)
@@ -181,7 +181,7 @@ def general_phase(
     return steps
 
 
-def _step(stage: Stage, time: float, log_time: float, log_step: float) -> Step:
+def _step(stage: Stage, time: float, log_time: float, log_step: float) -> _Step:
     """Return the end of a stage and its path as a function of times and their logarithms."""
 
     def path(_times: np.ndarray, log_times: np.ndarray) -> Weights:

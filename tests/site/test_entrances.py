@@ -57,10 +57,11 @@ def test_every_preview_has_a_picture_and_says_what_the_page_says(heads, site):
     assert set(sizes.values()) == {(1200, 630)} and len(sizes) > 400
 
 
-def test_the_root_opens_the_book_and_has_a_link_to_it(open_page, disk, site, soups):
+def test_the_root_opens_the_book_and_has_a_link_to_it(browser, disk, site, soups):
     soup = soups["index.html"]
     assert soup.title.text == soup.h1.text == "Learning Dynamics, Executed"
-    page = open_page(f"{disk}/index.html", java_script_enabled=False)
+    page = browser.new_page(java_script_enabled=False)
+    page.goto(f"{disk}/index.html")
     page.wait_for_url("**/book/index.html")
     assert (site / soup.a["href"]).exists()
 
