@@ -61,7 +61,7 @@ def test_constants_do_not_depend_on_the_size_of_neurons(scale):
     assert found.zeta_2 == pytest.approx(bounds.start_constant(w, signs, inputs, labels), rel=1e-12)
     assert found.zeta == min(found.zeta_1, found.zeta_2) and found.xi == found.mu**2
     assert found.kappa >= np.sqrt(found.mu)
-    with pytest.raises(ValueError, match="inputs 0 and 1 .* signed cosine 0, allowed: above 0"):
+    with pytest.raises(ValueError, match=r"inputs 0 and 1 .* signed cosine 0, allowed: above 0"):
         bounds.alignment_constants(w, signs, np.eye(4), np.ones(4))
     with pytest.raises(ValueError, match=r"inputs 1 and 2 .* signed cosine -0\.0995, allowed: above 0"):
         bounds.alignment_constants(w, signs, np.array([[1, 0.1], [1, 0], [0.1, -1]]), [1, 1, -1])
