@@ -2,28 +2,50 @@
 PYTHON ?= python3
 INSTALL ?= .venv/bin/python -m pip install --quiet --disable-pip-version-check
 PORT ?= 8000
+NAME ?= sigmoidal_curves/closed_form
 export OMP_NUM_THREADS ?= 1
 
 RUN := .venv/bin/python -m
 SITE := _build/html/index.html
+# What the site is made of; the seed and the addresses too, if they are others than in the last build.
+SETTINGS := _build/settings-$(shell echo "$(BOOK_SEED) $(BOOK_REPOSITORY) $(BOOK_ADDRESS)" | cksum | cut -d " " -f 1)
+SOURCES := $(shell find book lib executable_claims results _config.yml _toc.yml -type f -not -path "*/__pycache__/*") $(SETTINGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help book test mutations bench browser lint record release zip serve lab lock clean
+.PHONY: help book test quick chapter attack seeds mutations bench browser lint record release zip serve lab lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 20
 
 # Pages that show the same experiment run its quick configuration once.
-book: export LEARNING_DYNAMICS_COMPUTED := $(CURDIR)/_build/computed
-book: .venv/installed ## execute the chapters and build the site into _build/html
-	rm -rf _build/html _build/.doctrees
+$(SITE): export LEARNING_DYNAMICS_COMPUTED := $(CURDIR)/_build/computed
+book: $(SITE) ## execute the chapters and build the site into _build/html
+
+$(SITE): .venv/installed $(SOURCES)
 	.venv/bin/jupyter-book build . -W -n --keep-going
+	@touch $@
 	@echo "The book is in $(SITE); 'make serve' opens it."
 
 test: .venv/installed browser lint ## run the tests of lib, every chapter under nbval, and the site in a browser
 	$(RUN) pytest -n 2 --dist loadfile --ignore tests/site
 	@$(MAKE) --no-print-directory book
 	$(RUN) pytest tests/site
+
+quick: .venv/installed ## before a commit, in a minute: style, types, and the tests nearest to what changed
+	$(RUN) ruff format --check . && $(RUN) ruff check .
+	$(RUN) mypy
+	$(RUN) executable_claims.nearest | xargs -r $(RUN) pytest -q -n 2 --dist loadfile
+
+chapter: .venv/installed ## run one chapter and open its page: make chapter NAME=part/name
+	$(RUN) pytest -q -n 0 book/$(NAME).md
+	@$(MAKE) --no-print-directory book
+	@$(RUN) webbrowser file://$(CURDIR)/_build/html/book/$(NAME).html >/dev/null 2>&1 || true
+
+attack: .venv/installed ## change the theory a little and list what no check notices: make attack CHAPTER=part/name
+	$(RUN) executable_claims.attack $(CHAPTER)
+
+seeds: .venv/installed ## run all chapters under twenty shifts of the draws, write results/seeds.json
+	$(RUN) executable_claims.seeds $(CHAPTER)
 
 mutations: .venv/installed ## put seeded bugs into a copy of the code, one by one: a test must notice each
 	$(RUN) tests.mutations
@@ -38,9 +60,9 @@ browser:
 	  { echo "The site is tested in Chromium; install it with: sudo apt-get install chromium"; exit 1; }
 
 lint: .venv/installed ## check the style of the code, in chapters too, and its types
-	$(RUN) ruff format --check lib tests benchmarks book/_ext conftest.py
-	$(RUN) ruff check lib tests benchmarks book/_ext conftest.py
-	$(RUN) nbqa ruff book --select=E9,F,I
+	$(RUN) ruff format --check .
+	$(RUN) ruff check .
+	$(RUN) nbqa ruff book
 	$(RUN) nbqa "ruff format" book --line-length=92 --check
 	$(RUN) mypy
 
@@ -48,7 +70,7 @@ record: .venv/installed ## run the chapters and record the text of their verdict
 	$(RUN) pytest -n 2 --dist loadfile --record book
 
 release: book ## build the book and append what every claim measured to results/drift.jsonl
-	.venv/bin/python book/_ext/drift.py _build/html/claims.json
+	$(RUN) executable_claims.drift _build/html/claims.json
 
 zip: ## pack the built site into one file that works from the disk
 	@test -f $(SITE) || $(MAKE) book
@@ -67,14 +89,17 @@ lab: .venv/installed ## open the chapters in JupyterLab
 lock: ## write the newest versions of everything into constraints.txt
 	rm -rf .venv
 	$(PYTHON) -m venv .venv
-	$(INSTALL) --editable '.[book,test,lab]'
+	$(INSTALL) --editable ./executable_claims --editable '.[book,test,lab]'
 	.venv/bin/python -m pip freeze --exclude-editable | sed -E 's/\+cpu$$//' > constraints.txt
 
 clean: ## remove everything that was built, and the environment
 	rm -rf .venv _build *.egg-info
 
-.venv/installed: pyproject.toml constraints.txt
+$(SETTINGS):
+	@mkdir -p _build && rm -f _build/settings-* && touch $@
+
+.venv/installed: pyproject.toml executable_claims/pyproject.toml constraints.txt
 	test -x .venv/bin/python || $(PYTHON) -m venv .venv
 	@echo "Installing the book's environment into .venv (a few minutes, once) ..."
-	$(INSTALL) --constraint constraints.txt --editable '.[book,test,lab]'
+	$(INSTALL) --constraint constraints.txt --editable ./executable_claims --editable '.[book,test,lab]'
 	touch $@

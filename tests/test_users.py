@@ -54,7 +54,7 @@ def code_of(page: Path) -> ast.Module:
 
 def users() -> Iterator[str]:
     pages = [path for path in (ROOT / "book").rglob("*.md") if "_build" not in path.parts]
-    scripts = [*(ROOT / "book" / "_ext").glob("*.py"), *(ROOT / "benchmarks").glob("*.py")]
+    scripts = [*(ROOT / "book" / "_site").glob("*.py"), *(ROOT / "benchmarks").glob("*.py")]
     outside = [*map(code_of, pages), *(ast.parse(path.read_text(encoding="utf-8")) for path in scripts)]
     for tree in outside:
         yield from named(tree, imported(tree))

@@ -1,12 +1,9 @@
-// What a link of the book leads to, and what a symbol means, shows itself beside it.
+// What a link of the book leads to shows itself beside it.
 import { load, root } from "./load.js";
 
 const KINDS = "div.math, div.proof, figure, details.claim-card, div.erratum, div.citation";
 const LINKS = "a.internal[href]:not(.sd-stretched-link, [href^='?'], :has(img, .drawing))";
-const SYMBOLS = ".math[class*='symbol-']";
-const NOTATION = "book/notation";
 const QUICK = 250;
-const SLOW = 500;
 const box = document.createElement("div");
 box.className = "preview";
 box.id = "preview";
@@ -39,8 +36,6 @@ async function elsewhere(page, anchor) {
 }
 
 function contents(element) {
-  const symbol = [...element.classList].find((name) => name.startsWith("symbol-"));
-  if (symbol) return elsewhere(NOTATION, symbol);
   const anchor = decodeURIComponent(element.hash.slice(1));
   const [address] = element.href.split("#");
   if (address === location.href.split("#")[0]) return here(anchor);
@@ -80,9 +75,9 @@ function later(action, wait) {
 }
 
 // A finger follows a link; it does not rest on it.
-function onRest(element, wait) {
+function onRest(element) {
   element.addEventListener("pointerenter", ({ pointerType }) => {
-    if (pointerType !== "touch") later(() => element !== shown && show(element), wait);
+    if (pointerType !== "touch") later(() => element !== shown && show(element), QUICK);
   });
   element.addEventListener("pointerleave", () => later(() => element === shown && hide(), QUICK));
 }
@@ -90,9 +85,8 @@ function onRest(element, wait) {
 const article = document.querySelector(".bd-article");
 if (article) {
   article.append(box);
-  for (const symbol of article.querySelectorAll(SYMBOLS)) onRest(symbol, SLOW);
   for (const link of article.querySelectorAll(LINKS)) {
-    onRest(link, QUICK);
+    onRest(link);
     link.addEventListener("focus", () => link.matches(":focus-visible") && show(link));
     link.addEventListener("blur", hide);
   }

@@ -3,23 +3,31 @@
 import ast
 import json
 import re
-from functools import cache
+import subprocess
 from pathlib import Path
 
-import jupytext
 import pytest
 import yaml
 
-from lib.claims.ledger import read_ledger
-from lib.claims.verify import MIME
+from executable_claims.chapters import CHECKS, cells, code_cells, decided, words
+from executable_claims.drift import read_releases
+from executable_claims.ledger import find_claim, read_ledger
+from executable_claims.verify import MIME
 
 ROOT = Path(__file__).parents[2]
 BOOK = ROOT / "book"
 SECTIONS = ["The result", "Why it is true", "Break it", "Further"]
 CHAPTERS = sorted(path for path in BOOK.glob("[a-z]*/*.md") if path.parent.name not in ("api", "papers"))
 EXECUTED = [*CHAPTERS, BOOK / "how_it_works.md"]
-CHECKS = ("verify", "verify_recorded")
-TABLE = "verify_all"
+EXCEPTIONS = yaml.safe_load((Path(__file__).parent / "exceptions.yml").read_text(encoding="utf-8"))
+WORDS = 1400
+# The largest error of the theory that a check may overlook, by what it is.
+FINEST = {"law": 0.01, "statistical": 0.05, "bound": 0.1}
+ROOT_FILES = {
+    *(".ci", ".github", ".gitignore", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md"),
+    *("_config.yml", "_toc.yml", "constraints.txt", "environment.yml", "jupytext.toml", "postBuild"),
+    *("pyproject.toml", "benchmarks", "book", "executable_claims", "lib", "results", "tests"),
+}
 BENCHMARKS = BOOK / "benchmarks.md"  # executed, but no cell is compared: they show measured times
 PAGES = [*CHAPTERS, BENCHMARKS, BOOK / "comparison.md", BOOK / "drift.md"]
 
@@ -28,32 +36,23 @@ def name(path: Path) -> str:
     return str(path.relative_to(BOOK))
 
 
-@cache
-def cells(path: Path) -> list:
-    return jupytext.read(path).cells
-
-
-def code_cells(path: Path) -> list:
-    return [cell for cell in cells(path) if cell.cell_type == "code"]
-
-
 def calls(source: str, *functions: str) -> list[ast.Call]:
     found = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call))
     return [call for call in found if getattr(call.func, "id", None) in functions]
 
 
-def decided(cell) -> list[str]:
-    """The claims that the cell's last expression decides: one that is meant to fail is caught."""
-    last = ast.parse(cell.source).body[-1]
-    if not isinstance(last, ast.Expr) or not isinstance(last.value, ast.Call):
-        return []
-    table = getattr(last.value.func, "id", None) == TABLE
-    found = last.value.args if table else [last.value]
-    return [call.args[0].value for call in found if getattr(call.func, "id", None) in CHECKS]
-
-
 def decided_claims(path: Path) -> list[str]:
     return [claim for cell in code_cells(path) for claim in decided(cell)]
+
+
+def records() -> list[dict]:
+    """What is recorded of the claims that the book decides."""
+    cells = [
+        outputs
+        for path in (ROOT / "tests" / "recorded").rglob("*.json")
+        for outputs in json.loads(path.read_text(encoding="utf-8")).values()
+    ]
+    return [one for outputs in cells for output in outputs for one in output.get("data", {}).get(MIME, [])]
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=name)
@@ -116,11 +115,46 @@ def test_visible_cells_are_short(path):
         assert folded or len(lines) <= 24, f"{len(lines)} lines:\n{cell.source}"
 
 
-def test_no_claim_is_decided_twice_and_at_least_sixty_are_decided():
+def test_every_claim_is_decided_by_one_cell_or_says_why_not():
     found = [claim for path in EXECUTED for claim in decided_claims(path)]
-    assert len(found) == len(set(found))
-    assert set(found) <= {claim.id for paper in read_ledger() for claim in paper.claims}
-    assert len(found) >= 60
+    expected = {claim.id: claim.expected for paper in read_ledger() for claim in paper.claims}
+    assert sorted(found) == sorted(name for name, verdict in expected.items() if verdict != "not here")
+
+
+def test_the_ledger_lists_the_claims_of_five_papers():
+    papers = {paper.key: paper for paper in read_ledger()}
+    assert set(papers) == {"boursier2022", "combes2018", "min2024", "pezeshki2021", "sarussi2021"}
+    for paper in papers.values():
+        assert sum(not claim.ours for claim in paper.claims) >= 50
+        assert all(claim.shown for claim in paper.claims if claim.expected != "not here")
+
+
+def test_the_root_holds_only_what_is_listed():
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert {line.partition("/")[0] for line in listed.splitlines()} == ROOT_FILES
+
+
+# Lists that may only shrink: what is not there keeps the rule, and what is there still breaks it.
+
+
+def test_pages_keep_to_their_number_of_words():
+    found = {name(path): words(path) for path in CHAPTERS if words(path) > WORDS}
+    listed = EXCEPTIONS["words"]
+    assert set(found) == set(listed), "the list may only shrink: a page that keeps the rule leaves it"
+    assert all(found[page] <= listed[page] for page in found), "a page that is too long may not grow"
+
+
+def coarse(record: dict) -> bool:
+    """Whether a check would overlook a larger error of the theory than it may."""
+    kind = "bound" if "predicted" not in record else "law"
+    if kind == "law" and find_claim(record["claim"]).kind == "statistical":
+        kind = "statistical"
+    return record["resolution"] is None or record["resolution"] > FINEST[kind]
+
+
+def test_checks_have_the_resolution_asked_for():
+    found = {record["claim"] for record in records() if coarse(record)}
+    assert found == set(EXCEPTIONS["resolution"]), "the list may only shrink: a check that is fine leaves it"
 
 
 def test_the_results_of_the_benchmarks_are_small_and_name_no_machine():
@@ -140,10 +174,14 @@ def test_every_page_is_in_the_table_of_contents():
     assert listed == {str(path.relative_to(ROOT).with_suffix("")) for path in BOOK.rglob("*.md")}
 
 
-def test_lib_imports_nothing_from_the_book():
-    for path in ROOT.glob("lib/**/*.py"):
+@pytest.mark.parametrize(
+    ("package", "others"),
+    [("lib", "book"), ("executable_claims", "book|lib|experiments|tests|torch|matplotlib")],
+)
+def test_a_package_imports_nothing_from_those_that_use_it(package, others):
+    for path in (ROOT / package).rglob("*.py"):
         source = path.read_text(encoding="utf-8")
-        assert not re.search(r"^\s*(import|from) book\b", source, re.M)
+        assert not re.search(rf"^\s*(import|from) ({others})\b", source, re.M), path
 
 
 def test_the_lock_covers_every_dependency():
@@ -152,3 +190,10 @@ def test_the_lock_covers_every_dependency():
     lock = (ROOT / "constraints.txt").read_text().splitlines()
     locked = {line.split("==")[0].lower().replace("_", "-") for line in lock}
     assert wanted <= locked
+
+
+def test_the_log_of_the_book_can_be_read_and_is_of_claims():
+    listed = {claim.id for paper in read_ledger() for claim in paper.claims}
+    releases = read_releases()
+    assert releases and len(set(releases[-1].claims) & listed) >= 60
+    assert list(releases) == sorted(releases, key=lambda one: one.date)

@@ -4,10 +4,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from claim_cards import NOT_YET, OURS, erratum_of, line_numbers, tally
 
-from lib.claims.ledger import NOT_HERE, VERDICTS, find_claim, read_ledger
-from lib.claims.verify import Variant, verify
+from executable_claims.cards import NOT_YET, OURS, erratum_of, line_numbers, tally
+from executable_claims.ledger import NOT_HERE, VERDICTS, find_claim, read_ledger
+from executable_claims.verify import Variant, verify
 
 
 def decided(claim_id="combes2018-tab-1", **changes):
@@ -19,10 +19,11 @@ def decided(claim_id="combes2018-tab-1", **changes):
 
 
 def test_the_line_of_a_card_shows_measured_predicted_and_control():
-    measured, predicted, control = line_numbers(decided())
-    assert (measured, predicted, control) == ("measured 3", "predicted 3.1 ± 0.25", "control fails in 3 of 4")
+    assert line_numbers(decided()) == [
+        *("measured 3", "predicted 3.1 ± 0.25", "would notice 8.5 %", "control fails in 3 of 4")
+    ]
     single = decided(measured=2.0, predicted=None, at_most=3.0, atol=0.0, control=Variant("no", measured=4.0))
-    assert line_numbers(single) == ["measured 2", "at most 3", "control fails"]
+    assert line_numbers(single) == ["measured 2", "at most 3", "the data come within 33 % of the bound", "control fails"]
 
 
 def test_the_papers_claims_and_ours_are_counted_apart():
@@ -32,7 +33,7 @@ def test_the_papers_claims_and_ours_are_counted_apart():
     record = {"verdict": "verified"}
     env = SimpleNamespace(claim_verdicts={one.id: {"record": record} for one in (ours, theirs)})
     whole, own = tally(env), tally(env, OURS)
-    assert whole["claims"] + own["claims"] == len(claims) and own["claims"] == sum(one.ours for one in claims)
+    assert whole["claims"] + own["claims"] == len(claims) and own["claims"] == sum(bool(one.ours) for one in claims)
     assert (whole["decided"], own["decided"]) == (whole["verified"], own["verified"]) == (1, 1)
     assert whole[NOT_HERE] == sum(one.expected == NOT_HERE for one in claims) > 0
     for counts in (whole, own):
@@ -43,8 +44,8 @@ def test_the_papers_claims_and_ours_are_counted_apart():
 
 @pytest.mark.parametrize("paper", read_ledger(), ids=lambda paper: paper.key)
 def test_a_card_links_to_the_erratum_about_its_claim(paper):
-    for erratum in paper.errata:
-        for claim in erratum.claims:
-            assert claim in next(one for one in paper.errata if one.id == erratum_of(claim)).claims
+    notes = {one.id: one for one in (*paper.errata, *paper.remarks)}
+    for claim in (claim for note in notes.values() for claim in note.claims):
+        assert claim in notes[erratum_of(claim)].claims
     for claim in paper.claims:
         assert bool(erratum_of(claim.id)) >= bool(find_claim(claim.id).wrong)

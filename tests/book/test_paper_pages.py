@@ -4,22 +4,17 @@ import re
 from types import SimpleNamespace
 
 import pytest
-from claim_addresses import moved
-from claim_cards import NOT_YET
 from docutils import nodes
 from docutils.parsers.rst import DirectiveError
-from hypothesis import given
-from hypothesis import strategies as st
-from paper_pages import SERIOUS, Verdicts, verdict_counts
-from places import KINDS, STATEMENTS, Thing, groups_of, thing_of, things_named
+from fragments import moved
 from plain_text import plain
 
-from lib.claims.ledger import VERDICTS, read_ledger
+from executable_claims.cards import NOT_YET
+from executable_claims.ledger import STATEMENTS, VERDICTS, Thing, read_ledger
+from executable_claims.papers import SERIOUS, Verdicts, groups_of, verdict_counts
 from tests.book.test_book import BOOK
 
 FIELD = re.compile(r"^:([A-Z]\w+ [A-Z\d.]+)(?:, (fig-[\w-]+))?: ?(.*(?:\n  .*)*)$", re.M)
-NUMBERS = st.integers(1, 99).map(str) | st.from_regex(r"[1-9A-K]\.[1-9]", fullmatch=True)
-THINGS = st.builds(Thing, st.sampled_from(sorted(KINDS)), NUMBERS)
 papers = pytest.mark.parametrize("paper", read_ledger(), ids=lambda paper: paper.key)
 
 
@@ -30,41 +25,6 @@ def fields(paper):
 
 def theirs(paper):
     return [claim for claim in paper.claims if not claim.ours]
-
-
-@given(
-    THINGS, st.sampled_from(["", ", part 2", " (a)", " (i), proof", ", rate; Appendix D.3", "; Theorem 1"])
-)
-def test_a_place_is_about_what_it_names_first_with_all_its_parts(thing, rest):
-    assert thing_of(thing.name + rest) == thing
-    assert (
-        thing_of(f"Section 2, {thing.name}{rest}" if thing.kind in ("Theorem", "Figure") else thing.name)
-        == thing
-    )
-
-
-@pytest.mark.parametrize(
-    ("place", "name", "named"),
-    [
-        ("Equations 12 and 13", "Equation 12", 2),
-        ("Equations (28)-(29)", "Equation 28", 2),
-        ("Eqs. (7) and (8)", "Equation 7", 2),
-        ("Figs. 3 (left) and 7", "Figure 3", 2),
-        ("Appendix C.2, Figures 14 to 17", "Figure 14", 5),
-        ("Equation (11) and Lemma 6", "Lemma 6", 2),
-        ("Section 3.1, text after Lemma 3.1", "Section 3.1", 1),
-        ("Section 3, Eq. 5; Appendix E, Assumption B2", "Equation 5", 4),
-        ("Section 3 and Appendix F (Lyu and Li, Theorem A.8; Ji and Telgarsky, Theorem 3.1)", "Section 3", 2),
-        ("Assumption B3.1", "Assumption B3.1", 1),
-    ],
-)
-def test_lists_ranges_and_passages_around_a_theorem(place, name, named):
-    assert thing_of(place).name == name and len(things_named(place)) == named
-
-
-def test_a_place_without_a_thing_is_refused():
-    with pytest.raises(ValueError, match="Theorem"):
-        thing_of("somewhere")
 
 
 @papers

@@ -6,7 +6,7 @@ import re
 import pytest
 from paper_values import read_papers
 
-from lib.claims.ledger import find_claim, read_ledger
+from executable_claims.ledger import find_claim, read_ledger
 
 # How many figures and tables each paper has.
 EXTENT = {

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
-from claim_cards import details, summary
+from executable_claims.cards import details, summary
 from docutils import nodes
 from docutils.parsers.rst import DirectiveError
 from hypothesis import given

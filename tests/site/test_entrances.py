@@ -10,7 +10,7 @@ from urllib.parse import unquote, urldefrag, urljoin
 import pytest
 from PIL import Image
 
-from lib.claims.ledger import NOT_HERE, read_ledger
+from executable_claims.ledger import NOT_HERE, read_ledger
 from tests.site.conftest import CHAPTERS
 
 ADDRESS = os.environ.get("BOOK_ADDRESS", "").rstrip("/")

@@ -7,7 +7,7 @@ from urllib.parse import unquote, urldefrag, urljoin
 import nbformat
 import pytest
 
-from lib.claims.ledger import read_ledger
+from executable_claims.ledger import read_ledger
 from tests.site.conftest import CHAPTERS, PAGES, beyond, unfold
 
 DEVICES = {"desktop": ((1280, 820, 1440), "light"), "phone": ((390, 360), "dark")}

@@ -6,7 +6,7 @@ from urllib.parse import urldefrag, urljoin
 import pytest
 from plain_text import plain
 
-from lib.claims.ledger import read_ledger
+from executable_claims.ledger import read_ledger
 from tests.site.conftest import CHAPTERS, beyond
 
 PAPERS = read_ledger()

@@ -1,0 +1,149 @@
+"""Says where a build of the book comes from and where it goes: repository, commit, day, address.
+
+The environment variables ``BOOK_REPOSITORY`` and ``BOOK_ADDRESS`` name the repository and the site's own
+address; both may be missing, and pages then name neither.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from datetime import UTC, datetime
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from urllib.parse import urlencode
+
+import yaml
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.config import Config
+from sphinx.errors import ExtensionError
+from sphinx.util.docutils import SphinxDirective
+
+from executable_claims import addresses
+from executable_claims.drift import code_digest
+from executable_claims.ledger import Claim
+
+ROOT = Path(__file__).resolve().parents[2]
+ARCHIVE = "learning-dynamics-executed.zip"  # as make zip calls it; it is published beside the pages
+LICENCE = "Text CC BY 4.0, code BSD-3-Clause"
+SHOWN_VERSIONS = (
+    "jupyter-book",
+    "sphinx",
+    "numpy",
+    "scipy",
+    "torch",
+    "matplotlib",
+    "cvxpy",
+    "clarabel",
+    "sympy",
+)
+
+
+def web_address(variable: str) -> str:
+    """The address that an environment variable names, without a slash at its end; empty if it is not set.
+
+    Raises ``ExtensionError`` for what is no address of the web.
+    """
+    address = os.environ.get(variable, "")
+    if address and not address.startswith(("http://", "https://")):
+        raise ExtensionError(f"{variable} is {address!r}, allowed: an address with http:// or https://")
+    return address.rstrip("/")
+
+
+def repository() -> str:
+    """Where the book is kept, if that is known."""
+    return web_address("BOOK_REPOSITORY")
+
+
+def report_address(title: str, body: str) -> str:
+    """The address of a form at the repository that reports an error, already filled in."""
+    return f"{repository()}/issues/new?{urlencode({'title': title, 'body': body})}"
+
+
+def commit() -> str:
+    """The commit the site was built from."""
+    return addresses.commit(ROOT)
+
+
+def report_claim(app: Sphinx, docname: str, claim: Claim) -> str:
+    """A form for errors in the repository, with claim and commit filled in; else the page on errors."""
+    if not repository():
+        return app.builder.get_relative_uri(docname, "book/run_it") + "#correct-it"
+    known = f"Claim: {claim.id}\nPage: {docname}\nCommit: {commit()}\n"
+    return report_address(f"{claim.id}: ", f"{known}\nWhat is wrong, and a cell that shows it:\n")
+
+
+@cache
+def now() -> datetime:
+    """The time at which this build asked first."""
+    return datetime.now(UTC)
+
+
+@cache
+def citation() -> dict:
+    """What ``CITATION.cff`` says of the book."""
+    return yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+
+
+def configure(app: Sphinx, config: Config) -> None:
+    if address := web_address("BOOK_ADDRESS"):
+        config.html_baseurl = f"{address}/"
+    if repository():
+        config.html_theme_options |= {
+            "repository_url": repository(),
+            "repository_branch": os.environ.get("BOOK_BRANCH", "main"),
+            "path_to_docs": "",
+            "use_repository_button": True,
+            "use_issues_button": True,
+            "use_edit_page_button": True,
+            "launch_buttons": {"notebook_interface": "jupyterlab", "binderhub_url": "https://mybinder.org"},
+        }
+
+
+class BuildInformation(SphinxDirective):
+    """``{build-information}``: commit, date and versions of this build."""
+
+    def run(self) -> list[nodes.Node]:
+        self.env.note_reread()
+        rows = [
+            ("Commit", commit()),
+            ("Built", f"{now():%Y-%m-%d %H:%M UTC}"),
+            ("Python", platform.python_version()),
+            ("Machine", f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"),
+            ("Code of lib", code_digest()),
+            *((name, metadata.version(name)) for name in SHOWN_VERSIONS),
+        ]
+        fields = nodes.field_list()
+        for name, value in rows:
+            fields += nodes.field(
+                "", nodes.field_name("", name), nodes.field_body("", nodes.paragraph("", value))
+            )
+        return [fields]
+
+
+class Repository(SphinxDirective):
+    """``{repository}``: where the book and its site are kept, and of which commit this build is."""
+
+    def run(self) -> list[nodes.Node]:
+        self.env.note_reread()
+        place, text = repository(), nodes.paragraph()
+        if place:
+            text += [nodes.Text("The book is kept at "), nodes.reference("", place, refuri=place)]
+            text += [nodes.Text(", where a report of an error is an issue; ")]
+        else:
+            text += nodes.Text("This build names no repository: the place where you found it has it; ")
+        text += [nodes.Text("it was built from the commit "), nodes.literal("", commit()), nodes.Text(".")]
+        if address := web_address("BOOK_ADDRESS"):
+            whole = nodes.reference("", "as one file", refuri=f"{address}/{ARCHIVE}")
+            text += [nodes.Text(" You can have the whole site "), whole, nodes.Text(", for the disk.")]
+        return [text]
+
+
+def setup(app: Sphinx) -> dict:
+    app.add_directive("build-information", BuildInformation)
+    app.add_directive("repository", Repository)
+    app.connect("config-inited", configure, priority=900)
+    app.connect("claim-report", report_claim)
+    return {"version": "1", "parallel_read_safe": False}

@@ -1,0 +1,110 @@
+"""An index of the book: claims, errata, theorems, figures, sections and names of the library.
+
+It is one classic script, which the search box loads when it is first used, so it works from the disk as well.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from textwrap import shorten
+
+from executable_claims.cards import erratum_of, ledger_pages, verdict_of, verdicts
+from docutils import nodes
+from plain_text import plain
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+
+from executable_claims.ledger import Paper, read_ledger
+
+SECTIONED = (nodes.section, nodes.document)
+
+Thing = tuple[str, str, str, str, str]
+"""What it is, its name, its text, its address from the root of the site, and its verdict if it has one."""
+
+
+def line(text: str, length: int = 160) -> str:
+    """Return a text with TeX as characters, short enough for a line of the index."""
+    return shorten(plain(text.replace("`", "")), length, placeholder=" …")
+
+
+def claims(env: BuildEnvironment, papers: tuple[Paper, ...]) -> Iterator[Thing]:
+    for paper in papers:
+        for claim in paper.claims:
+            entry, anchor = verdicts(env).get(claim.id), f"scorecard-{claim.id}"
+            page, anchor = (entry["docname"], f"claim-{claim.id}") if entry else ("book/scorecard", anchor)
+            text = f"{claim.in_words} {line(claim.place)}"
+            yield "claim", claim.id, text, f"{page}.html#{anchor}", verdict_of(env, claim)
+
+
+def errata(env: BuildEnvironment, papers: tuple[Paper, ...]) -> Iterator[Thing]:
+    for paper in papers:
+        listed = [(erratum.id, erratum.place, erratum.wrong) for erratum in (*paper.errata, *paper.remarks)]
+        listed += [(c.id, c.place, c.wrong) for c in paper.claims if c.wrong and erratum_of(c.id) == c.id]
+        for name, place, wrong in listed:
+            if page := ledger_pages(env).get(f"erratum-{name}"):
+                text = f"{paper.key}, {place}: {line(wrong)}"
+                yield "erratum", name, text, f"{page}.html#erratum-{name}", ""
+
+
+def sections(env: BuildEnvironment) -> Iterator[Thing]:
+    """The pages and their sections; what the reference of the library has is among its names."""
+    for page, contents in env.tocs.items():
+        chapter = env.titles[page].astext()
+        first = next(env.get_doctree(page).findall(nodes.paragraph), None)
+        yield "page", chapter, line(first.astext(), 300) if first else "", f"{page}.html", ""
+        for link in contents.findall(nodes.reference):
+            if link["anchorname"] and not page.startswith("book/api/"):
+                yield "section", link.astext(), chapter, f"{page}.html{link['anchorname']}", ""
+
+
+def boxes_and_figures(env: BuildEnvironment) -> Iterator[Thing]:
+    for page in env.found_docs:
+        tree, chapter = env.get_doctree(page), env.titles[page].astext()
+        for figure in tree.findall(nodes.figure):
+            if figure["ids"] and (caption := next(figure.findall(nodes.caption), None)):
+                yield "figure", line(caption.astext()), chapter, f"{page}.html#{figure['ids'][0]}", ""
+        for box in tree.findall(lambda node: isinstance(node, nodes.Element) and "realtype" in node):
+            title = line(box["title"]).strip("()") or box["label"]
+            yield box["realtype"], title, chapter, f"{page}.html#{box['ids'][0]}", ""
+
+
+def passages(env: BuildEnvironment) -> Iterator[Thing]:
+    """What paragraphs of chapters begin with in bold or italics, and end with a full stop: their subject."""
+    for page in env.found_docs:
+        for paragraph in env.get_doctree(page).findall(nodes.paragraph):
+            first, section = paragraph.next_node(), paragraph.parent
+            if isinstance(first, nodes.strong | nodes.emphasis) and first.astext().endswith((".", "?")):
+                while not (isinstance(section, nodes.section) and isinstance(section.parent, SECTIONED)):
+                    section = section.parent
+                place = f"{page}.html#{section['ids'][0]}"
+                yield "passage", line(first.astext()).rstrip("."), env.titles[page].astext(), place, ""
+
+
+def library(env: BuildEnvironment) -> Iterator[Thing]:
+    for name, obj in env.domaindata["py"]["objects"].items():
+        if not obj.aliased:
+            yield "lib", name, "", f"{obj.docname}.html#{obj.node_id}", ""
+
+
+def write_index(app: Sphinx, exception: Exception | None) -> None:
+    if exception is not None or app.builder.format != "html":
+        return
+    env, papers = app.env, read_ledger()
+    things = [
+        *claims(env, papers),
+        *errata(env, papers),
+        *boxes_and_figures(env),
+        *sections(env),
+        *passages(env),
+        *library(env),
+    ]
+    script = f"window.thingsOfTheBook = {json.dumps(things, ensure_ascii=False)};\n"
+    Path(app.outdir, "_static", "things.js").write_text(script, encoding="utf-8")
+
+
+def setup(app: Sphinx) -> dict:
+    app.add_js_file("find.classic.js", defer="defer")
+    app.connect("build-finished", write_index)
+    return {"version": "1", "parallel_read_safe": True}

@@ -1,0 +1,191 @@
+"""Comparisons of arrays with what they should be, entry by entry, and how wrong a theory they would notice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+# By how much each kind of target is missed; negative is the distance to a bound that is kept.
+MISSED: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+    "predicted": lambda values, target: abs(values - target),
+    "at_most": lambda values, target: values - target,
+    "at_least": lambda values, target: target - values,
+}
+# Which way a wrong theory may move each kind of target: up (1) or down (-1).
+MOVES = {"predicted": (1, -1), "at_most": (-1,), "at_least": (1,)}
+EVEN = 0.5  # from this tightening on a bound is said to have room
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The worst entry of a measurement against its targets, as plain floats.
+
+    ``error`` and ``tolerance`` belong to the entry shown, the one with the largest error in units of its
+    tolerance; ``size`` counts the entries and ``failing`` those outside.  ``quartiles`` are the least, the
+    three quartiles and the largest of the measured entries: they tell when the other entries move.
+    """
+
+    measured: float
+    error: float
+    tolerance: float
+    size: int
+    failing: int
+    quartiles: tuple[float, ...]
+    predicted: float | None = None
+    at_most: float | None = None
+    at_least: float | None = None
+
+    @property
+    def holds(self) -> bool:
+        """Whether every entry is within its tolerance."""
+        return self.failing == 0
+
+    @property
+    def targets(self) -> dict[str, float]:
+        """What the entry was compared with, by name."""
+        return {name: value for name in MISSED if (value := getattr(self, name)) is not None}
+
+    def __str__(self) -> str:
+        shown = ", ".join(f"{name} {value:.6g}" for name, value in self.targets.items())
+        return (
+            f"measured {self.measured:.6g}, {shown.replace('_', ' ')}, off by {self.error:.3g} where "
+            f"{self.tolerance:.3g} is allowed ({self.failing} of {self.size} entries outside)"
+        )
+
+
+def number(name: str, value: float, most: float = np.inf, positive: bool = False) -> float:
+    """Return ``value`` as a float that is not negative and at most ``most``, or raise ``ValueError``."""
+    found = numbers(name, value)
+    if found.shape or not (0 < found if positive else 0 <= found) or found > most:
+        least = "a number above 0" if positive else "a number from 0"
+        raise ValueError(f"{name} is {value!r}, allowed: {least}{f' to {most:g}' if most < np.inf else ''}")
+    return float(found)
+
+
+def numbers(name: str, value: ArrayLike) -> np.ndarray:
+    """Return ``value`` as an array of finite floats, or raise ``ValueError``."""
+    try:
+        entries = np.asarray(value)
+        if entries.dtype.kind not in "biufO":
+            raise TypeError
+        entries = entries.astype(float, copy=False)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"{name} is {value!r}, allowed: real numbers") from None
+    if not np.isfinite(entries).all():
+        raise ValueError(f"{name} holds {entries[~np.isfinite(entries)].flat[0]}, allowed: finite numbers")
+    return entries
+
+
+def broadcast(measured: ArrayLike, targets: Mapping[str, ArrayLike]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Return the measured entries, and the targets in their shape.
+
+    Raises ``ValueError`` for empty or non-finite arrays, other shapes, and for targets that are missing or
+    both a prediction and a bound.
+    """
+    if not targets or ("predicted" in targets and len(targets) > 1):
+        raise ValueError("give either predicted, or at_most and/or at_least")
+    values = numbers("measured", measured)
+    if values.size == 0:
+        raise ValueError("measured is empty: nothing would be compared")
+    theory = {}
+    for name, target in targets.items():
+        entries = numbers(name, target)
+        if entries.shape not in ((), values.shape):
+            raise ValueError(f"{name} has shape {entries.shape}, but measured has shape {values.shape}")
+        theory[name] = np.broadcast_to(entries, values.shape)
+    return values, theory
+
+
+def compare(
+    measured: ArrayLike, targets: Mapping[str, ArrayLike], rtol: float = 0.0, atol: float = 0.0
+) -> Comparison:
+    """Compare an array with a prediction, or with bounds, entry by entry.
+
+    ``targets`` holds ``predicted``, or ``at_most``, ``at_least`` or both, which must both be kept: scalars,
+    or arrays of the shape of ``measured``.  An entry holds within ``atol + rtol * |target|``; an error beyond
+    the largest float is outside any tolerance.  Raises ``ValueError`` as :func:`broadcast` does, and for
+    negative tolerances.
+    """
+    rtol, atol = number("rtol", rtol), number("atol", atol)
+    values, theory = broadcast(measured, targets)
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        excess = np.stack([MISSED[name](values, target) for name, target in theory.items()])
+        errors = np.maximum(excess, 0.0)
+        allowed = atol + rtol * np.abs(np.stack([*theory.values()]))
+        # In units of the tolerances; NaN, where both are beyond the largest float, counts as outside.
+        ratios = np.where(errors > 0, errors / allowed, 0.0)
+    outside = ~np.all(ratios <= 1, axis=0)
+    # The entry shown has the largest error in units of its tolerance; among entries without error, the one
+    # nearest to its bound.
+    worst = np.lexsort((excess.ravel(), ratios.ravel()))[-1]
+    entry = worst % values.size
+    return Comparison(
+        measured=float(values.flat[entry]),
+        error=float(errors.flat[worst]),
+        tolerance=float(allowed.flat[worst]),
+        size=values.size,
+        failing=int(outside.sum()),
+        quartiles=tuple(np.quantile(values, [0, 0.25, 0.5, 0.75, 1], method="lower").tolist()),
+        **{name: float(target.flat[entry]) for name, target in theory.items()},
+    )
+
+
+def resolution(
+    measured: ArrayLike,
+    targets: Mapping[str, ArrayLike],
+    rtol: float = 0.0,
+    atol: float = 0.0,
+    scale: float | None = None,
+) -> float | None:
+    """Return how wrong a theory the comparison would notice, whichever way it is wrong.
+
+    It is the smallest ``r`` beyond which :func:`compare` fails when all targets ``t`` become ``t + r |t|``
+    and when they become ``t - r |t|``; a bound is tightened.  A target of zero moves by ``r * scale``.
+    ``None`` if all targets are zero and there is no scale; infinite if no error is noticed.
+
+    A prediction that moves up fails where ``t - rtol |t|``, which increases with ``t``, exceeds
+    ``measured + atol``; so the entry gives up at one value of ``t``, and the first entry decides.
+    """
+    values, theory = broadcast(measured, targets)
+    found = []
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        for name, target in theory.items():
+            steps = np.where(target == 0, 0.0 if scale is None else scale, np.abs(target))
+            for way in MOVES[name]:
+                edge = way * values + atol
+                last = edge / (1 - rtol * np.sign(edge)) if rtol < 1 else np.where(edge < 0, edge / (1 + rtol), np.inf)
+                found.append(np.where(steps > 0, (last - way * target) / steps, np.inf).min())
+            if not steps.any():
+                return None
+    return max(0.0, float(max(found)))
+
+
+def notices(found: float | None, targets: Mapping[str, float]) -> str:
+    """Say a resolution in words; ``targets`` are those of the entry shown."""
+    if found is None:
+        return "a target of zero, without a scale"
+    if found == 0:
+        return "would notice anything"
+    if "predicted" in targets:
+        return f"would notice {part(found)}"
+    if found < EVEN:
+        return f"the data come within {part(found)} of the bound"
+    towards_zero = targets.get("at_most", 0.0) > 0 or targets.get("at_least", 0.0) < 0
+    if towards_zero and found >= 1:
+        return "room: the bound could be zero"
+    return f"room: {short(1 / (1 - found) if towards_zero else 1 + found)} times"
+
+
+def part(share: float) -> str:
+    """Say a relative error as a reader does."""
+    if share >= 10:
+        return f"a factor {short(1 + share)}"
+    return f"{short(100 * share)} %" if share >= 1e-6 else f"{share:.0e}"
+
+
+def short(value: float) -> str:
+    """Write a number from 1e-4 to 1e6 with two digits, and no exponent."""
+    return f"{float(f'{value:.2g}'):.6g}" if value < 1e6 else f"{value:.0e}"

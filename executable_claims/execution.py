@@ -1,0 +1,140 @@
+"""Executes the pages on all cores before Sphinx reads them, each only if something it depends on has changed.
+
+Every page has its own execution cache, in a folder that its key names (see ``dependencies``); myst-nb, which
+looks there while it reads the page, only puts the outputs in.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+
+from joblib import cpu_count
+from jupyter_cache import get_cache
+from jupyter_cache.base import CacheBundleIn
+from myst_nb.core.read import create_nb_reader
+from nbclient import NotebookClient
+from nbformat import NotebookNode
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.errors import ExtensionError
+from sphinx.util import logging
+from traitlets.config import Config
+
+from executable_claims.configuration import find_book
+from executable_claims.dependencies import key
+
+LOGGER = logging.getLogger(__name__)
+KEPT = 4  # outcomes of a page: a change that is taken back need not be executed again
+
+
+def page_keys(env: BuildEnvironment) -> dict[str, str]:
+    """The key of every executed page, as it was when this build began."""
+    if not hasattr(env, "page_keys"):
+        env.page_keys = {}
+    return env.page_keys
+
+
+def notebook(env: BuildEnvironment, docname: str) -> NotebookNode | None:
+    """A page as a notebook without outputs; ``None`` if it has no cells to execute."""
+    path = env.doc2path(docname)
+    text = Path(path).read_text(encoding="utf-8")
+    reader = create_nb_reader(path, env.myst_config, env.mystnb_config, text)
+    return reader.read(text) if reader else None
+
+
+def current_key(env: BuildEnvironment, docname: str, page: NotebookNode) -> str:
+    code = "\n".join(cell.source for cell in page.cells if cell.cell_type == "code")
+    return key(Path(env.doc2path(docname)), code, find_book(Path(env.srcdir)))
+
+
+def cache_folder(env: BuildEnvironment, docname: str) -> Path:
+    return Path(env.srcdir, "_build", ".jupyter_cache", docname.replace("/", "."), page_keys(env)[docname])
+
+
+def find_changes(app: Sphinx, env: BuildEnvironment, added: set, changed: set, removed: set) -> list[str]:
+    """Work out the keys of all pages; those whose key is another than in the last build are read again."""
+    before = page_keys(env)
+    pages = {docname: notebook(env, docname) for docname in sorted(env.found_docs)}
+    env.page_keys = {name: current_key(env, name, page) for name, page in pages.items() if page}
+    return [name for name, now in env.page_keys.items() if before.get(name) != now and name not in added]
+
+
+def execute_pages(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:
+    """Execute the pages to be read that have no outcome yet; fail at the end if a cell of one failed."""
+    waiting = [name for name in docnames if name in page_keys(env) and not is_executed(env, name)]
+    waiting.sort(key=lambda name: -os.path.getsize(env.doc2path(name)))  # long ones first
+    failures = {}
+    with ThreadPoolExecutor(cpu_count()) as pool:
+        running = {pool.submit(execute, env, docname): docname for docname in waiting}
+        try:
+            for done in as_completed(running):
+                try:
+                    LOGGER.info("executed %s in %.1f s", running[done], done.result())
+                except Exception as error:  # a cell's, or the kernel's: the other pages go on
+                    LOGGER.info("executed %s: it failed", running[done])
+                    failures[running[done]] = error
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    if failures:
+        tracebacks = [f"{docname}: {error}" for docname, error in sorted(failures.items())]
+        raise ExtensionError("\n".join([*tracebacks, f"execution failed of {', '.join(sorted(failures))}"]))
+
+
+def is_executed(env: BuildEnvironment, docname: str) -> bool:
+    try:
+        get_cache(cache_folder(env, docname)).match_cache_notebook(notebook(env, docname))
+    except KeyError:
+        return False
+    return True
+
+
+def execute(env: BuildEnvironment, docname: str) -> float:
+    """Execute a page in its folder, with the book's modules, and keep its outcome; return the seconds."""
+    path, page, folder = Path(env.doc2path(docname)), notebook(env, docname), cache_folder(env, docname)
+    book = find_book(Path(env.srcdir))
+    search = [*(str(book.root / each) for each in book.modules), *filter(None, [os.environ.get("PYTHONPATH")])]
+    variables = {"OMP_NUM_THREADS": "1", **os.environ, "PYTHONPATH": os.pathsep.join(search)}
+    start = time.perf_counter()
+    with tempfile.TemporaryDirectory() as sockets:
+        ipc = {"transport": "ipc", "ip": str(Path(sockets, "kernel"))}  # TCP is open to others, and warns
+        client = NotebookClient(
+            page,
+            timeout=env.mystnb_config.execution_timeout,
+            record_timing=False,  # would stand in the cells, which are matched with those of the page
+            resources={"metadata": {"path": str(path.parent)}},
+            config=Config(KernelManager=ipc),
+        )
+        client.execute(env=variables)
+    seconds = time.perf_counter() - start
+    if current_key(env, docname, page) != folder.name:
+        raise RuntimeError("what it depends on was changed while it was executed; build again")
+    outcome = CacheBundleIn(page, str(path), data={"execution_seconds": seconds})
+    get_cache(folder).cache_notebook_bundle(outcome, check_validity=False, overwrite=True)
+    for old in sorted(folder.parent.iterdir(), key=lambda each: each.stat().st_mtime)[:-KEPT]:
+        shutil.rmtree(old)
+    return seconds
+
+
+def choose_cache(app: Sphinx, docname: str, content: list[str]) -> None:
+    """Let myst-nb look for the outputs of the page that is read next in that page's cache."""
+    if docname in page_keys(app.env):
+        folder = str(cache_folder(app.env, docname))
+        app.env.mystnb_config = app.env.mystnb_config.copy(execution_cache_path=folder)
+
+
+def executed_notebook(env: BuildEnvironment, docname: str) -> NotebookNode:
+    """A page as a notebook with the outputs of its last execution."""
+    return get_cache(cache_folder(env, docname)).merge_match_into_notebook(notebook(env, docname))[1]
+
+
+def setup(app: Sphinx) -> None:
+    """Execute pages before they are read."""
+    app.connect("env-get-outdated", find_changes)
+    app.connect("env-before-read-docs", execute_pages)
+    app.connect("source-read", choose_cache)

@@ -1,0 +1,225 @@
+"""The ledger: what each paper claims, and what is wrong as printed, read from one YAML file a paper."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+
+from executable_claims.configuration import find_book
+
+KINDS = ("identity", "inequality", "asymptotic", "convergence", "qualitative", "statistical")
+NOT_HERE = "not here"
+# What there is to say beside the statement, and what of it a claim says that is expected to get a verdict.
+REMARKS = ("wrong", "corrected", "reason")
+VERDICTS: dict[str, tuple[str, ...]] = {
+    "verified": (),
+    "corrected": ("wrong", "corrected"),
+    "refuted": ("wrong",),
+    "stand-in": (),
+    NOT_HERE: ("reason",),
+}
+# What has a number in a paper; a claim about a statement gets a sentence on the paper's page.
+STATEMENTS = (
+    *("Theorem", "Proposition", "Lemma", "Corollary", "Fact"),
+    *("Definition", "Assumption", "Remark", "Figure", "Table"),
+)
+THINGS = (*STATEMENTS, "Equation", "Section", "Appendix")
+THING = re.compile(rf"({'|'.join(THINGS)}) ((?:[A-Z](?:\.?\d+)*|\d+)(?:\.\d+)*)")
+SHOWN = ("proved", "argued", "observed")
+OURS = ("", "not in the paper", "new")
+
+
+@dataclass(frozen=True)
+class Thing:
+    """A theorem, a figure, a section: what a paper gives a number."""
+
+    kind: str
+    number: str
+
+    @property
+    def name(self) -> str:
+        """The thing as the ledger writes it."""
+        return f"{self.kind} {self.number}"
+
+    @property
+    def slug(self) -> str:
+        """The name as a part of an address."""
+        return self.name.lower().replace(".", "-").replace(" ", "-")
+
+    @property
+    def order(self) -> list[tuple[int, int, str]]:
+        """A key that sorts numbers by size, and before letters."""
+        parts = re.findall(r"\d+|[A-Z]", self.number)
+        return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in parts]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One entry of the ledger: what a paper claims, and what the book expects to find.
+
+    ``about`` names the theorem, figure or section that it is about, then others that ``place`` mentions;
+    ``in_words`` is the claim in one plain sentence without symbols.  ``kind`` is one of ``KINDS`` and
+    ``expected`` one of ``VERDICTS``; ``wrong`` and ``corrected`` say what is wrong as printed and how it is
+    repaired, ``reason`` why a claim is not decided here.  ``shown`` says what the book has beyond the check,
+    one of ``SHOWN``.  ``ours`` marks a statement of the book that the paper does not make; beside a new one
+    stands in ``near`` the nearest known work.
+    """
+
+    id: str
+    paper: str
+    place: str
+    about: str
+    kind: str
+    in_words: str
+    statement: str
+    expected: str
+    hypotheses: str = ""
+    wrong: str = ""
+    corrected: str = ""
+    reason: str = ""
+    shown: str = ""
+    ours: str = ""
+    near: str = ""
+
+    @property
+    def things(self) -> tuple[Thing, ...]:
+        """What it is about, the first one above all."""
+        return tuple(Thing(*named) for named in THING.findall(self.about))
+
+
+@dataclass(frozen=True)
+class Erratum:
+    """What is wrong as printed, the repair, and the claims that it touches; or a remark, of the same form."""
+
+    id: str
+    paper: str
+    place: str
+    printed: str
+    wrong: str
+    repair: str
+    claims: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper of the book with its claims, errata and remarks, as read from one ledger file."""
+
+    key: str
+    title: str
+    authors: str
+    year: int
+    arxiv: str
+    claims: tuple[Claim, ...]
+    errata: tuple[Erratum, ...]
+    remarks: tuple[Erratum, ...]
+
+
+_Entry = TypeVar("_Entry", Claim, Erratum, Paper)
+
+
+def read_paper(path: Path) -> Paper:
+    """Read and validate one ledger file.
+
+    Raises ``ValueError`` that names the file and all its mistakes: another form, an unknown or missing field,
+    kind or verdict, an id that is foreign or used twice, a claim without a sentence in words or that names
+    nothing it is about, and remarks that do not go with the expected verdict.
+    """
+    text = path.read_text(encoding="utf-8")
+    try:
+        content = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        key = content["paper"]["key"]
+        listed = {name: content.get(name) or () for name in ("claims", "errata", "remarks")}
+        mistakes = [f"unknown list {name}" for name in sorted(set(content) - {"paper", *listed})]
+        claims = [_entry(Claim, {"paper": key, **fields}, mistakes) for fields in listed["claims"]]
+        errata, remarks = (
+            [_entry(Erratum, {"paper": key, **fields}, mistakes) for fields in listed[name]]
+            for name in ("errata", "remarks")
+        )
+        given = {"claims": tuple(claims), "errata": tuple(errata), "remarks": tuple(remarks)}
+        paper = _entry(Paper, {**content["paper"], **given}, mistakes)
+    except (yaml.YAMLError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(
+            f"{path.name}: {error!r}; allowed: a mapping of paper, claims, errata and remarks"
+        ) from None
+    if mistakes or (mistakes := [*_mistakes(paper)]):
+        raise ValueError("\n".join(f"{path.name}:{_line(text, one)} {one}" for one in mistakes))
+    return paper
+
+
+def _entry(kind: type[_Entry], given: Mapping[str, Any], mistakes: list[str]) -> _Entry | None:
+    """The entry with these fields; ``None``, and what is wrong with them noted, if they do not fit."""
+    known = {one.name: one.default for one in fields(kind)}
+    unknown = sorted(set(given) - set(known))
+    missing = [name for name, default in known.items() if default is MISSING and name not in given]
+    name = given.get("id", "entry without id")
+    mistakes += [f"{name}: unknown field {field}, allowed: {', '.join(known)}" for field in unknown]
+    mistakes += [f"{name}: field {field} is missing" for field in missing]
+    return None if unknown or missing else kind(**given)
+
+
+def _line(text: str, mistake: str) -> str:
+    """Where the id stands that a mistake begins with; empty if it stands nowhere."""
+    found = re.search(rf"^\s*-?\s*id: [\"']?{re.escape(mistake.partition(':')[0])}[\"']?\s*$", text, re.M)
+    return f"{text.count(chr(10), 0, found.start()) + 1}:" if found else ""
+
+
+def _mistakes(paper: Paper) -> Iterator[str]:
+    """What the entries of a ledger file have wrong, in words."""
+    claims = [claim.id for claim in paper.claims]
+    notes = [*paper.errata, *paper.remarks]
+    for name, count in Counter([*claims, *(note.id for note in notes)]).items():
+        if not str(name).startswith(f"{paper.key}-"):
+            yield f"{name}: an id starts with {paper.key!r} and a dash"
+        if count > 1:
+            yield f"{name}: the id is used twice"
+    for note in notes:
+        if unknown := set(note.claims).difference(claims):
+            yield f"{note.id}: claims that are not listed: {', '.join(sorted(unknown))}"
+    for words, count in Counter(claim.in_words for claim in paper.claims).items():
+        if count > 1:
+            yield f"the same words for {count} claims: {words}"
+    for claim in paper.claims:
+        yield from (f"{claim.id}: {mistake}" for mistake in _claim_mistakes(claim))
+
+
+def _claim_mistakes(claim: Claim) -> Iterator[str]:
+    for name, allowed in (("kind", KINDS), ("expected", VERDICTS), ("shown", ("", *SHOWN)), ("ours", OURS)):
+        if (found := getattr(claim, name)) not in allowed:
+            yield f"{name} is {found!r}, allowed: {', '.join(map(repr, allowed))}"
+    if claim.expected in VERDICTS:
+        remarks = tuple(name for name in REMARKS if getattr(claim, name))
+        if remarks != VERDICTS[claim.expected]:
+            yield f"says {remarks}, allowed for {claim.expected!r}: {VERDICTS[claim.expected]}"
+    if bool(claim.near) != (claim.ours == "new"):
+        yield "near is the nearest known work of what is ours and new, and of nothing else"
+    if ", ".join(thing.name for thing in claim.things) != claim.about or not claim.about:
+        yield f"about is {claim.about!r}, allowed: one or more of {', '.join(THINGS)}, each with its number"
+    if not re.fullmatch(r"[^$\\]{20,240}[.!?]", claim.in_words):
+        yield f"in_words is {claim.in_words!r}, allowed: a sentence of 20 to 240 letters without symbols"
+
+
+def read_ledger(folder: Path | None = None) -> tuple[Paper, ...]:
+    """Return the papers of every ledger file of a folder, by name; by default of the book one is in."""
+    return _papers(folder or find_book().folder("ledger"))
+
+
+@cache
+def _papers(folder: Path) -> tuple[Paper, ...]:
+    return tuple(read_paper(path) for path in sorted(folder.glob("*.yml")))
+
+
+def find_claim(claim_id: str) -> Claim:
+    """Return the claim of that id; an unknown id raises ``ValueError`` naming the nearest ones."""
+    claims = {claim.id: claim for paper in read_ledger() for claim in paper.claims}
+    if claim_id not in claims:
+        nearest = difflib.get_close_matches(str(claim_id), claims, n=3, cutoff=0.0)
+        raise ValueError(f"claim_id {claim_id!r} is not in the ledger; nearest: {', '.join(nearest)}")
+    return claims[claim_id]

@@ -1,0 +1,214 @@
+"""Lets pytest run the chapters as they stand, in MyST Markdown, and compare them with recorded text.
+
+A cell tagged ``nbval-check-output`` is compared with what is recorded of it; ``pytest --record`` writes that.
+Figures and other rich output are never compared; text is, and so are the numbers behind a verdict (see
+``moved``).  With shifted seeds the numbers are others, and only the line of a verdict is compared that says
+what was decided.  After the cells of a page stands a test of the processor time of its kernel: seconds of the
+processor do not depend on what else the machine does.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from unittest.mock import patch
+
+import jupytext
+import nbformat
+import nbval.plugin
+import psutil
+import pytest
+
+from executable_claims.chapters import CHECK_TAG, is_executed, mistakes
+from executable_claims.configuration import Book, find_book
+from executable_claims.moved import moved, values
+from executable_claims.verify import MIME
+
+BOOK = pytest.StashKey[Book]()
+NOT_COMPARED = (
+    "text/html",
+    "text/latex",
+    "image/svg+xml",
+    MIME,
+    "application/papermill.record/text/plain",
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--record", action="store_true", help="record the chapters' text instead of comparing it"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    try:
+        config.stash[BOOK] = find_book(config.rootpath)
+    except ValueError:
+        return  # not a book: the plugin does nothing
+    if config.getoption("record"):
+        if config.stash[BOOK].shift:
+            raise pytest.UsageError(f"with a {config.stash[BOOK].seed} other than 0 nothing is recorded")
+        if not hasattr(config, "workerinput"):
+            config.pluginmanager.register(Recorder(config.stash[BOOK]))
+
+
+def recorded_path(book: Book, chapter: Path) -> Path:
+    return book.folder("recorded") / chapter.relative_to(book.folder("pages")).with_suffix(".json")
+
+
+def is_checked(cell: dict) -> bool:
+    return CHECK_TAG in cell.metadata.get("tags", [])
+
+
+def verdicts(outputs: Sequence) -> list[dict]:
+    """The verdicts, or what is recorded of them, in a cell's outputs: one, or a table of several."""
+    found = [output["data"][MIME] for output in outputs if MIME in output.get("data", {})]
+    return [one for part in found for one in (part if isinstance(part, list) else [part])]
+
+
+def decided_only(outputs: Sequence) -> list:
+    """The outputs, of verdicts only the lines that name claim and verdict, without any number."""
+    kept = []
+    for output in outputs:
+        output = nbformat.from_dict(output)
+        if MIME in output.get("data", {}):
+            lines = output.data["text/plain"].splitlines()
+            output.data["text/plain"] = "\n".join(line for line in lines if not line.startswith(" "))
+        kept.append(output)
+    return kept
+
+
+def compare_outputs(item: nbval.plugin.IPyNbCell, test: list, ref: list) -> bool:
+    """Compare the text of a cell as nbval does, and what its claims measured."""
+    if item.config.stash[BOOK].shift:
+        return nbval.plugin.IPyNbCell.compare_outputs(item, decided_only(test), decided_only(ref))
+    if not nbval.plugin.IPyNbCell.compare_outputs(item, test, ref):
+        return False
+    before, now = verdicts(ref), [values(record) for record in verdicts(test)]
+    if [one["claim"] for one in before] != [one["claim"] for one in now]:
+        found = ["what its claims measured is not recorded; run: make record"]
+    else:
+        found = [text for old, new in zip(before, now, strict=True) for text in moved(old, new)]
+    item.comparison_traceback += found
+    return not found
+
+
+class Chapter(nbval.plugin.IPyNbFile):
+    """One chapter: a test for each code cell."""
+
+    def __init__(self, *args, **kwargs) -> None:
+        super().__init__(*args, **kwargs)
+        self.skip_compare += NOT_COMPARED
+
+    def collect(self) -> list:
+        book = self.config.stash[BOOK]
+        notebook, path = jupytext.read(self.path), recorded_path(book, self.path)
+        recorded = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        for cell in notebook.cells:
+            if cell.cell_type == "code" and is_checked(cell) and cell.source in recorded:
+                cell.outputs = [nbformat.from_dict(output) for output in recorded[cell.source]]
+                cell.execution_count = 1
+        with patch.object(nbval.plugin.nbformat, "read", return_value=notebook):
+            items = list(super().collect())
+        for item in items:
+            item.compare_outputs = partial(compare_outputs, item)
+            item.recording = self.config.getoption("record")
+            if item.recording:
+                item.options["check"] = False
+        page = self.path.relative_to(book.folder("pages")).with_suffix("").as_posix()
+        return [*items, TimeBudget.from_parent(self, page=page)]
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> Chapter | None:
+    book = parent.config.stash.get(BOOK, None)
+    inside = book is not None and file_path.is_relative_to(book.folder("pages"))
+    return Chapter.from_parent(parent, path=file_path) if inside and is_executed(file_path) else None
+
+
+def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Before chapters run: read all of them, and say what is wrong with the claims that they decide."""
+    if any(isinstance(item, TimeBudget) for item in items) and (found := [*mistakes(config.stash[BOOK])]):
+        raise pytest.UsageError("\n".join(found))
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if (
+        isinstance(item, nbval.plugin.IPyNbCell)
+        and isinstance(item.parent, Chapter)
+        and is_checked(item.cell)
+        and not item.recording
+        and not item.cell.outputs
+    ):
+        pytest.fail("this cell's text is compared, but none is recorded; run: make record", pytrace=False)
+
+
+def compared(outputs: list) -> list[dict]:
+    """What is compared of a cell's outputs: their text, and what their claims measured."""
+    kept = []
+    for output in outputs:
+        if output.output_type == "stream" and output.name == "stdout":
+            kept.append({"output_type": "stream", "name": "stdout", "text": output.text})
+        elif "text/plain" in output.get("data", {}):
+            data = {"text/plain": output.data["text/plain"]}
+            if found := verdicts([output]):
+                data[MIME] = [values(record) for record in found]
+            kept.append({"output_type": "display_data", "metadata": {}, "data": data})
+    return kept
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo):
+    outcome = yield
+    report = outcome.get_result()
+    recording = isinstance(item, nbval.plugin.IPyNbCell) and getattr(item, "recording", False)
+    if recording and is_checked(item.cell) and call.when == "call" and report.passed:
+        report.recorded_cells = [(str(item.parent.path), item.cell.source, compared(item.test_outputs))]
+
+
+class Recorder:
+    """Collects, in the main process, what each chapter's cells printed, and writes it at the end."""
+
+    def __init__(self, book: Book) -> None:
+        self.book = book
+        self.cells: dict[str, dict[str, list]] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        for chapter, source, outputs in getattr(report, "recorded_cells", []):
+            self.cells.setdefault(chapter, {})[source] = outputs
+
+    def pytest_sessionfinish(self) -> None:
+        for chapter, cells in self.cells.items():
+            path = recorded_path(self.book, Path(chapter))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(cells, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def processor_seconds(pid: int) -> float:
+    """Return the processor time, in seconds, that a process and its children have taken."""
+    process = psutil.Process(pid)
+    own = process.cpu_times()
+    ended = own.children_user + own.children_system
+    running = [child.cpu_times() for child in process.children(recursive=True)]
+    return ended + sum(times.user + times.system for times in [own, *running])
+
+
+def check_seconds(book: Book, page: str, seconds: float) -> None:
+    """Fail if a page, named by its path in the book, took more than it may."""
+    allowed = book.longer.get(page, book.seconds)
+    if seconds > allowed:
+        pytest.fail(f"{page} took {seconds:.1f} s of processor time, allowed: {allowed:g} s", pytrace=False)
+
+
+class TimeBudget(pytest.Item):
+    """The test that stands after the cells of a page; it asks for the time of the kernel that ran them."""
+
+    def __init__(self, page: str, **options) -> None:
+        super().__init__(name="time", **options)
+        self.page = page
+
+    def runtest(self) -> None:
+        seconds = processor_seconds(self.parent.kernel.km.provisioner.pid)
+        self.user_properties.append(("seconds", round(seconds, 1)))
+        check_seconds(self.config.stash[BOOK], self.page, seconds)

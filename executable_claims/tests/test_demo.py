@@ -1,0 +1,162 @@
+"""Another book: the demo is built and tested with the engine installed, where neither lib nor torch can be imported."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from bs4 import BeautifulSoup
+
+ENGINE = Path(__file__).parents[1]
+DEMO = Path(__file__).parent / "demo"
+PAGE = "book/logistic_map/two_cycle.md"
+# Loaded by every Python of the environment: what belongs to another book cannot be imported.
+ALONE = """
+import sys
+
+class Refused:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("lib", "experiments", "book", "torch"):
+            raise ModuleNotFoundError(f"{name} is not part of the engine")
+
+sys.meta_path.insert(0, Refused())
+"""
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory):
+    """Variables of an environment in which the engine is installed, not linked, and the rest of a book is not."""
+    folder = tmp_path_factory.mktemp("installed")
+    source = tmp_path_factory.mktemp("source") / "executable_claims"
+    left_out = shutil.ignore_patterns("tests", "__pycache__", "*.egg-info", "build")
+    shutil.copytree(ENGINE, source, ignore=left_out)
+    install = ["-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+    subprocess.run([sys.executable, *install, "--target", folder, source], check=True, timeout=280)
+    (folder / "sitecustomize.py").write_text(ALONE)
+    return {**os.environ, "PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"}
+
+
+def run(environment, folder, *command):
+    found = subprocess.run(
+        [sys.executable, *command], cwd=folder, env=environment, capture_output=True, text=True, timeout=280
+    )
+    return found.returncode, found.stdout + found.stderr
+
+
+def build(environment, folder):
+    program = "from jupyter_book.cli.main import main; main()"
+    return run(environment, folder, "-c", program, "build", ".", "-W", "-n", "--keep-going")
+
+
+@pytest.fixture(scope="module")
+def built(environment, tmp_path_factory):
+    """The demo, built."""
+    folder = tmp_path_factory.mktemp("built") / "demo"
+    shutil.copytree(DEMO, folder, ignore=shutil.ignore_patterns("_build", "__pycache__"))
+    code, output = build(environment, folder)
+    assert code == 0, output
+    return folder
+
+
+def page(built, name):
+    return BeautifulSoup((built / "_build" / "html" / name).read_text(encoding="utf-8"), "html.parser")
+
+
+def test_the_engine_is_the_installed_one_and_neither_lib_nor_torch_can_be_imported(environment, built):
+    code, output = run(environment, built, "-m", "pytest", "--version")
+    assert code == 0, output
+    script = "import executable_claims; print(executable_claims.__file__)\nimport lib"
+    found = subprocess.run([sys.executable, "-c", script], cwd=built, env=environment, capture_output=True, text=True)
+    assert environment["PYTHONPATH"] in found.stdout and "lib is not part of the engine" in found.stderr
+
+
+def test_a_chapter_has_a_card_that_says_how_wrong_a_theory_it_would_notice(built):
+    card = page(built, "book/logistic_map/two_cycle.html").select_one("#claim-may1976-two-cycle")
+    text = " ".join(card.get_text(" ").split())
+    assert "corrected" in text and "would notice 1e-09" in text
+    assert "The cycle of two points loses its stability" in card.summary.get_text()
+    drawn = page(built, "book/logistic_map/two_cycle.html").select_one("#claim-may1976-fixed-point")
+    assert "nine parameters" in drawn.get_text()
+
+
+def test_the_pages_of_the_ledger_show_the_verdicts(built):
+    board = page(built, "book/index.html").select_one("table.scoreboard")
+    assert [cell.get_text() for cell in board.select("tbody tr")[0].select("td")][1:4] == ["2", "1", "1"]
+    rows = page(built, "book/scorecard.html").select("tr.scorecard-row")
+    assert [row["id"] for row in rows] == [
+        f"scorecard-may1976-{name}" for name in ("fixed-point", "two-cycle", "ours-exponent")
+    ]
+    assert all(re.search("would notice", row.get_text()) for row in rows)
+    paper = page(built, "book/paper.html")
+    assert {"erratum-may1976-two-cycle", "erratum-may1976-r1", "verdict-may1976-ours-exponent"} <= {
+        tag["id"] for tag in paper.select("[id]")
+    }
+
+
+def test_every_claim_has_an_address_and_a_record_with_all_digits(built):
+    site = built / "_build" / "html"
+    known = json.loads((site / "claims.json").read_text())["claims"]
+    assert [one["claim"]["id"] for one in known] == sorted(one["claim"]["id"] for one in known)
+    for one in known:
+        text = page(built, f"c/{one['claim']['id']}.html").get_text(" ")
+        assert one["claim"]["in_words"] in text and one["verdict"] in text
+        for link in page(built, f"c/{one['claim']['id']}.html").select("li a"):
+            path, _, anchor = link["href"].removeprefix("../").partition("#")
+            assert page(built, path).select_one(f"[id='{anchor}']") is not None
+    measured = {one["claim"]["id"]: one["comparison"]["measured"] for one in known}
+    assert measured["may1976-two-cycle"] == pytest.approx(1 + 6**0.5, rel=1e-10)
+
+
+def test_nothing_is_executed_or_written_again_when_nothing_has_changed(environment, built):
+    before = {path: path.stat().st_mtime_ns for path in (built / "_build" / "html" / "book").rglob("*.html")}
+    code, output = build(environment, built)
+    assert code == 0 and "executed" not in output, output
+    after = {path: path.stat().st_mtime_ns for path in before}
+    assert before == after
+
+
+def test_the_demo_passes_its_tests_also_with_another_seed(environment, built):
+    for shift in ("0", "7"):
+        code, output = run({**environment, "BOOK_SEED": shift}, built, "-m", "pytest", "-q")
+        assert code == 0 and "passed" in output, output
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("edge = 1 + np.sqrt(6)", "edge = 1.01 + np.sqrt(6)", r"may1976-two-cycle \(Section 2.*fails"),
+        ("np.sqrt(5)", "np.sqrt(6.0)", "may1976-two-cycle .*the control passes"),
+        ("predicted=3.4)", "predicted=edge)", "may1976-two-cycle .*the printed statement holds after all"),
+    ],
+)
+def test_a_wrong_theory_fails_the_build_and_the_tests_and_names_the_claim(environment, tmp_path, old, new, message):
+    folder = tmp_path / "demo"
+    shutil.copytree(DEMO, folder, ignore=shutil.ignore_patterns("_build", "__pycache__"))
+    text = (folder / PAGE).read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    (folder / PAGE).write_text(text.replace(old, new), encoding="utf-8")
+    code, output = build(environment, folder)
+    assert code and re.search(message, output), output
+    if old.startswith("edge"):  # the text of the other cells is compared before they run
+        code, output = run(environment, folder, "-m", "pytest", "-q", PAGE)
+        assert code and re.search(message, output), output
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"may1976-two-cycle"', '"may1976-fixed-point"', "may1976-fixed-point is decided twice: book/logistic_map"),
+        ("verify(", "str(", "two_cycle.md: decides no claim"),
+    ],
+)
+def test_a_chapter_decides_claims_and_each_claim_once(environment, tmp_path, old, new, message):
+    folder = tmp_path / "demo"
+    shutil.copytree(DEMO, folder, ignore=shutil.ignore_patterns("_build", "__pycache__"))
+    text = (folder / PAGE).read_text(encoding="utf-8")
+    (folder / PAGE).write_text(text.replace(old, new), encoding="utf-8")
+    code, output = run(environment, folder, "-m", "pytest", "-q", PAGE)
+    assert code and message in output, output

@@ -1,0 +1,116 @@
+"""Pages are executed again when, and only when, something that they reach has changed: a real build."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from executable_claims.configuration import find_book
+from executable_claims.dependencies import reach
+
+
+def run(*command, **options):
+    return subprocess.run([sys.executable, *command], capture_output=True, text=True, timeout=280, **options)
+
+
+def test_names_are_followed_through_packages_functions_and_attributes(tmp_path):
+    (tmp_path / "pyproject.toml").write_text("[tool.executable-claims]\n")
+    package = tmp_path / "lib" / "part"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("from .inner import f")
+    (package / "inner.py").write_text(
+        "from dataclasses import dataclass\nimport lib.late as late\nA, B = 1, 2\n"
+        "def f():\n    from torch import nn\n    return late.g(A)\n"
+        "def unused():\n    return lib.other\n@dataclass\nclass C:\n    x: int = B\n"
+    )
+    (tmp_path / "lib" / "late.py").write_text("def g(x):\n    return h(x)\nh = abs\ndef k(): pass\nprint()\n")
+    (tmp_path / "lib" / "other.py").write_text("import numpy")
+    found = reach("%matplotlib inline\nfrom lib.part import f\nf()", find_book(tmp_path))
+    assert found.names == {("lib.part.inner", "f"), ("lib.part.inner", "A"), ("lib.late", "g"), ("lib.late", "h")}
+    assert set(found.modules) == {"lib.part", "lib.part.inner", "lib.late"}
+    assert found.outside >= {"torch"} and "numpy" not in found.outside
+    whole = reach("import lib.part.inner as inner\ninner.C()\nprint(inner)", find_book(tmp_path))
+    assert ("lib.part.inner", "unused") in whole.names and ("lib.part.inner", "B") in whole.names
+
+
+# A real build
+
+PAGE = """---
+jupytext:
+  text_representation:
+    extension: .md
+    format_name: myst
+    format_version: 0.13
+kernelspec:
+  display_name: Python 3
+  language: python
+  name: python3
+---
+# Page
+
+```{code-cell} python3
+from lib.NAME import VALUE
+
+print("outcome", VALUE)
+```
+"""
+CONF = """
+extensions = ["myst_nb", "executable_claims.extension"]
+nb_execution_mode = "cache"
+nb_execution_raise_on_error = True
+exclude_patterns = ["_build"]
+"""
+
+
+@pytest.fixture
+def tiny(tmp_path):
+    """A book of two pages, each with a module of its own; building it returns what was executed and shown."""
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "__init__.py").write_text("")
+    (tmp_path / "conf.py").write_text(CONF)
+    (tmp_path / "pyproject.toml").write_text('[tool.executable-claims]\npages = "."\n')
+    (tmp_path / "index.md").write_text("# Book\n\n```{toctree}\none\ntwo\n```\n")
+    for page in ("one", "two"):
+        (tmp_path / "lib" / f"{page}.py").write_text("VALUE = 1\n")
+        (tmp_path / f"{page}.md").write_text(PAGE.replace("NAME", page))
+
+    def build(*options):
+        done = run("-m", "sphinx", "-W", "-b", "html", *options, ".", "_build/html", cwd=tmp_path)
+        pages = [tmp_path / "_build" / "html" / f"{page}.html" for page in ("one", "two")]
+        text = "".join(page.read_text() for page in pages if page.exists())
+        return sorted(re.findall(r"executed (\w+) in", done.stdout)), re.findall(r"outcome (\d)", text), done
+
+    build.root = tmp_path
+    return build
+
+
+def test_only_the_pages_that_import_what_has_changed_are_executed_again(tiny):
+    executed, shown, done = tiny()
+    assert (executed, shown, done.returncode) == (["one", "two"], ["1", "1"], 0), done.stderr
+    assert "TCP" not in done.stderr
+    (tiny.root / "lib" / "two.py").write_text("VALUE = 2\n")
+    assert tiny()[:2] == (["two"], ["1", "2"])
+    (tiny.root / "one.md").write_text(PAGE.replace("NAME", "one") + "\nMore prose.\n")
+    assert tiny("-E")[:2] == ([], ["1", "2"])
+    (tiny.root / "lib" / "two.py").write_text('"""A remark."""\nVALUE = 2  # two\n\n\ndef unused(): ...\n')
+    assert tiny()[:2] == ([], ["1", "2"]), "a remark and what is not reached change nothing"
+    (tiny.root / "lib" / "two.py").write_text("VALUE = 1\n")
+    assert tiny()[:2] == ([], ["1", "1"]), "what was there before is not executed again"
+
+
+def test_all_pages_run_and_every_failure_is_shown(tiny):
+    broken = PAGE.replace("print", "1 / 0\nprint").replace("NAME", "one")
+    (tiny.root / "one.md").write_text(broken)
+    executed, shown, done = tiny("--keep-going")
+    assert (executed, shown) == (["two"], []) and done.returncode
+    assert "ZeroDivisionError" in done.stderr and "execution failed of one" in done.stderr
+
+
+def test_an_outcome_is_not_kept_if_what_it_depends_on_changed_meanwhile(tiny):
+    touches = "from pathlib import Path\n\nPath('lib/one.py').write_text('VALUE = 3')\nprint"
+    (tiny.root / "one.md").write_text(PAGE.replace("print", touches).replace("NAME", "one"))
+    executed, _, done = tiny()
+    assert executed == ["two"] and done.returncode and "changed while it was executed" in done.stderr
+    executed, shown, done = tiny()
+    assert (executed, shown, done.returncode) == (["one"], ["3", "1"], 0)

@@ -1,0 +1,374 @@
+"""The ledger and `verify`: what passes, what is refused, and that no false proof is accepted."""
+
+import json
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from executable_claims import ledger
+from executable_claims.comparison import compare, notices, part, resolution
+from executable_claims.ledger import Claim, Paper, Thing, read_paper
+from executable_claims.verify import MIME, ClaimFailed, Variant, verify, verify_all
+
+WORDS = "A sentence that says what is claimed."
+BASE = Claim("toy-a", "toy", "Theorem 1", "Theorem 1", "identity", WORDS, "Statement.", "verified")
+LISTED = (
+    BASE,
+    replace(BASE, id="toy-b", expected="corrected", wrong="A factor.", corrected="Repaired."),
+    replace(BASE, id="toy-c", expected="refuted", wrong="All of it."),
+    replace(BASE, id="toy-d", expected="stand-in"),
+    replace(BASE, id="toy-e", expected="not here", reason="The data are lost."),
+)
+FINITE = st.floats(-1e6, 1e6)
+PRINTED = Variant("as printed", predicted=3.0)
+
+
+@pytest.fixture(autouse=True)
+def toy_ledger(monkeypatch):
+    """The ledger is that of one paper with a claim for each verdict."""
+    papers = (Paper("toy", "Title", "Authors", 2020, "0000.00000", LISTED, (), ()),)
+    monkeypatch.setattr(ledger, "read_ledger", lambda: papers)
+
+
+def check(claim_id="toy-a", **changes):
+    arguments = {
+        "measured": 1.0,
+        "predicted": 1.0,
+        "atol": 1e-9,
+        "because": "float arithmetic",
+        "control": Variant("a dropped factor", predicted=2.0),
+    }
+    return verify(claim_id, **{**arguments, **changes})
+
+
+# --- comparisons -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("names", [["predicted"], ["at_most"], ["at_least"], ["at_most", "at_least"]])
+@given(st.data(), arrays(float, st.integers(1, 5), elements=FINITE), st.floats(0, 0.5), st.floats(0, 10))
+def test_an_entry_holds_within_absolute_plus_relative_tolerance(names, data, values, rtol, atol):
+    near = st.sampled_from([*values, values[0] + 2 * atol]) | FINITE
+    targets = {name: data.draw(near | arrays(float, len(values), elements=near), name) for name in names}
+    outside = set()
+    for name, target in targets.items():
+        for k, one in enumerate(np.broadcast_to(target, values.shape)):
+            allowed = Fraction(atol) + Fraction(rtol) * abs(Fraction(one))
+            low, high, value = Fraction(one) - allowed, Fraction(one) + allowed, Fraction(values[k])
+            assume(value == one or min(abs(value - low), abs(value - high)) > 1e-9 * (1 + allowed))
+            if (name != "at_most" and value < low) or (name != "at_least" and value > high):
+                outside.add(k)
+    found = compare(values, targets, rtol, atol)
+    assert (found.failing, found.size, found.holds) == (len(outside), len(values), not outside)
+
+
+def test_the_entry_shown_is_the_worst_in_units_of_its_tolerance():
+    shown = compare([1.0, 100.0, 3.0], {"predicted": [1.0, 101.0, 3.5]}, rtol=0.1)
+    assert (shown.measured, shown.predicted, shown.error, shown.size) == (3.0, 3.5, 0.5, 3)
+    assert shown.quartiles == (1.0, 1.0, 3.0, 3.0, 100.0)
+    kept = compare([0.1, 0.85, 0.5], {"at_most": [0.3, 0.9, 0.9], "at_least": 0.0})
+    assert (kept.measured, kept.at_most, kept.at_least, kept.error) == (0.85, 0.9, 0.0, 0.0)
+
+
+def test_an_error_as_large_as_its_tolerance_holds_and_one_beyond_the_largest_float_never():
+    assert compare(1.5, {"predicted": 1.0}, atol=0.5).holds
+    assert not compare(1e308, {"predicted": -1.5e308}, rtol=2.0).holds
+
+
+# --- resolution --------------------------------------------------------------------------------------------
+
+
+def moved_by(r, targets, scale=None):
+    """The ways in which a theory may be wrong by ``r``: targets of all entries, for each kind of target."""
+    step = {name: np.where(t == 0, scale or 0.0, np.abs(t)) for name, t in targets.items()}
+    ways = {"predicted": (1, -1), "at_most": (-1,), "at_least": (1,)}
+    return [{name: t + way * r * step[name]} for name, t in targets.items() for way in ways[name]]
+
+
+@pytest.mark.parametrize("names", [["predicted"], ["at_most"], ["at_least"], ["at_most", "at_least"]])
+@given(
+    st.data(),
+    arrays(float, st.integers(1, 5), elements=st.floats(-100, 100).map(lambda x: round(x, 3))),
+    st.floats(0, 0.5),
+    st.floats(1e-3, 10),
+    st.sampled_from([None, 0.3, 7.0]),
+)
+def test_the_resolution_is_where_the_comparison_begins_to_fail(names, data, values, rtol, atol, scale):
+    """The other route: move the targets by a little less and a little more, and compare."""
+    off = {"predicted": st.floats(-0.9, 0.9), "at_most": st.floats(-0.9, 50), "at_least": st.floats(-50, 0.9)}
+    zero = st.booleans()
+    targets = {
+        name: np.array([0.0 if data.draw(zero) else value + atol * data.draw(off[name]) for value in values])
+        for name in names
+    }
+    assume(compare(values, targets, rtol, atol).holds)
+    found = resolution(values, targets, rtol, atol, scale)
+    if found is None:
+        assert scale is None and any(not target.any() for target in targets.values())
+        return
+    assume(found < np.inf)
+    for r, each in ((0.999 * found - 1e-9, any), (1.001 * found + 1e-9, None)):
+        fails = [not compare(values, one, rtol, atol).holds for one in moved_by(max(r, 0.0), targets, scale)]
+        assert not all(fails) if each else all(fails)
+
+
+def test_the_resolution_of_a_zero_needs_a_scale_and_is_in_units_of_it():
+    assert resolution(1e-3, {"predicted": 0.0}, atol=2e-3) is None
+    assert resolution(1e-3, {"predicted": 0.0}, atol=2e-3, scale=10.0) == pytest.approx(3e-4)
+    assert check(measured=0.0, predicted=0.0, scale=5.0).resolution == pytest.approx(2e-10)
+    assert resolution([0.0, 1.0], {"predicted": [0.0, 1.0]}, atol=0.5) == 0.5
+
+
+def test_what_no_error_of_the_theory_would_fail_is_refused():
+    with pytest.raises(ValueError, match="toy-a: rtol is 1.5, allowed: one that some error"):
+        check(rtol=1.5, control=Variant("the other sign", predicted=-9.0, measured=1e9))
+
+
+def test_a_resolution_is_said_in_words():
+    assert notices(0.002, {"predicted": 1.0}) == "would notice 0.2 %"
+    assert notices(3e-9, {"predicted": 1.0}) == "would notice 3e-09"
+    assert notices(0.0, {"at_most": 1.0}) == "would notice anything"
+    assert notices(None, {"predicted": 0.0}) == "a target of zero, without a scale"
+    assert notices(0.03, {"at_most": 1.0}) == "the data come within 3 % of the bound"
+    assert notices(1.5e-5, {"predicted": 1.0}) == "would notice 0.0015 %"
+    for bound, value, measured, room in (
+        ("at_most", 151.0, 1.0, "room: 150 times"),
+        ("at_least", -150.0, -1.0, "room: 150 times"),
+        ("at_least", 1.0, 4.0, "room: 4 times"),
+        ("at_most", -1.0, -4.0, "room: 4 times"),
+        ("at_most", 1.0, -4.0, "room: the bound could be zero"),
+    ):
+        assert notices(resolution(measured, {bound: value}), {bound: value}) == room
+    assert part(25.0) == "a factor 26"
+
+
+# --- false proofs: each way in which a check can be none ---------------------------------------------------
+
+
+@pytest.mark.parametrize("claim", LISTED, ids=lambda claim: claim.expected)
+def test_a_verdict_is_given_only_if_everything_is_as_it_must_be(claim):
+    """All combinations: the claim holds or not, its control, its printed form, stand-in data or not."""
+    # What is predicted where 1 is measured, so that the comparison holds or fails.
+    theory = {True: 1 + 1e-12, False: 2.0}
+    answers = (True, False)
+    for holds, control, printed, data in product(answers, answers, (None, *answers), (None, "digits")):
+        arguments = {
+            "predicted": theory[holds],
+            "control": Variant("another theory", predicted=theory[control]),
+            "printed": None if printed is None else Variant("as printed", predicted=theory[printed]),
+            "data": data,
+        }
+        refuted = "corrected" if claim.corrected else "refuted"
+        found = refuted if printed is False else "stand-in" if data else "verified"
+        failures = {
+            "fails: measured 1, predicted 2": not holds,
+            "the control passes, so the check could not have failed: another theory": control,
+            "the printed statement holds after all: as printed": printed,
+            f"the ledger expects '{claim.expected}', the cell found '{found}'": found != claim.expected,
+        }
+        if failure := next((text for text, made in failures.items() if made), None):
+            with pytest.raises(ClaimFailed, match=rf"{claim.id} \(Theorem 1\):? {failure}"):
+                check(claim.id, **arguments)
+        else:
+            assert check(claim.id, **arguments).verdict == claim.expected
+
+
+@given(st.integers(1, 20), st.integers(0, 20), st.sampled_from([0.05, 0.5, 0.9, 1.0]))
+def test_a_control_fails_in_the_share_of_the_entries_that_it_states(size, failing, share):
+    failing = min(failing, size)
+    broken = Variant("fails in some entries", measured=np.arange(size) < failing, share=share)
+    others = {"measured": np.zeros(size), "predicted": 0.0, "control": PRINTED, "printed": PRINTED}
+    for claim_id, role in (("toy-a", "control"), ("toy-b", "control"), ("toy-b", "printed")):
+        arguments = {**others, "printed": None if claim_id == "toy-a" else PRINTED, role: broken}
+        if failing >= 1 and failing / size >= share:
+            found = getattr(check(claim_id, **arguments), role)
+            assert (found.comparison.failing, found.comparison.size, found.share) == (failing, size, share)
+        else:
+            with pytest.raises(ClaimFailed, match=r"passes|holds after all|in too few entries"):
+                check(claim_id, **arguments)
+
+
+def test_a_variant_is_compared_with_what_it_changes_and_else_with_the_claims_own():
+    for changed, compared in (
+        ({"measured": 2.0}, (2.0, 1.0)),
+        ({"predicted": 2.0}, (1.0, 2.0)),
+        ({"measured": 3.0, "predicted": 2.0}, (3.0, 2.0)),
+    ):
+        found = check(control=Variant("changed", **changed)).control.comparison
+        assert (found.measured, found.predicted) == compared
+    with pytest.raises(ClaimFailed, match="the control passes"):
+        check(control=Variant("changed in both, so that they agree", measured=2.0, predicted=2.0))
+
+
+def test_what_would_pass_or_fail_whatever_was_measured_is_refused():
+    values = np.array([0.2, 0.5])
+    with pytest.raises(ValueError, match="predicted is measured itself"):
+        check(measured=values, predicted=values)
+    for bound, opposite in (("at_most", "at_least"), ("at_least", "at_most")):
+        inside = {"measured": [0.5, 0.5], "predicted": None, bound: 0.5}
+        with pytest.raises(ValueError, match="'the opposite' is the negation of the claim"):
+            check(**inside, control=Variant("the opposite", **{opposite: 0.5}))
+        elsewhere = Variant("another and the opposite", measured=[0.1, 0.9], **{opposite: 0.5}, share=0.5)
+        assert check(**inside, control=elsewhere).control.comparison.failing == 1
+        sharper = {"at_most": 0.1, "at_least": 0.9}[bound]
+        assert check(**inside, control=Variant("a sharper bound", **{bound: sharper})).verdict == "verified"
+        equal = Variant("exactly 0.4", predicted=0.4)
+        with pytest.raises(ValueError, match="equality without a tolerance"):
+            check(**inside, atol=0.0, control=equal)
+        assert check(**inside, control=equal).control.comparison.failing == 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"measured": np.nan}, "toy-a: measured holds nan"),
+        ({"measured": [], "predicted": []}, "measured is empty"),
+        ({"measured": [1.0, 1.0], "predicted": [1.0]}, "predicted has shape .*, but measured has"),
+        ({"predicted": None}, "give either predicted, or at_most"),
+        ({"at_most": 3.0}, "give either predicted, or at_most"),
+        ({"because": "  "}, "because is '  ', allowed: a phrase"),
+        ({"rtol": -1.0}, "rtol is -1.0, allowed: a number from 0"),
+        ({"atol": np.inf}, "atol holds inf"),
+        ({"scale": 0.0}, "scale is 0.0, allowed: a number above 0"),
+        ({"families": " "}, "families is ' ', allowed: a phrase"),
+        ({"control": Variant("broken", measured=np.inf)}, "control 'broken': measured holds inf"),
+        ({"printed": Variant("broken", measured=[])}, "printed 'broken': measured is empty"),
+        ({"control": None}, "control is None, allowed: a Variant"),
+        ({"printed": "a factor"}, "printed is 'a factor', allowed: a Variant"),
+        ({"data": ""}, "data is '', allowed: a phrase"),
+        ({"claim_id": "toy-aa"}, "'toy-aa' is not in the ledger; nearest: toy-a"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused_by_name(changes, message):
+    with pytest.raises(ValueError, match=message):
+        check(**changes)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"what": "the same"}, "'the same' changes nothing"),
+        ({"what": " ", "predicted": 1.0}, "what is ' ', allowed: a phrase"),
+        *(
+            ({"what": "half", "predicted": 2.0, "share": share}, "'half': share")
+            for share in (-0.1, 0.0, 1.1, np.nan)
+        ),
+    ],
+)
+def test_a_variant_says_what_it_changes(fields, message):
+    with pytest.raises(ValueError, match=message):
+        Variant(**fields)
+
+
+# --- what a verdict shows ----------------------------------------------------------------------------------
+
+
+def test_the_text_is_free_of_measured_digits_and_the_record_has_them():
+    first, second = check(measured=1 + 1e-11), check(measured=1 - 1e-11)
+    assert repr(first) == repr(second)
+    bundle = first._repr_mimebundle_()
+    assert bundle["text/plain"] == repr(first)
+    assert json.loads(json.dumps(bundle[MIME]))["comparison"]["measured"] == 1 + 1e-11
+
+
+def test_the_text_says_what_was_compared_and_in_which_part_the_variants_fail():
+    arguments = {"measured": [0.5] * 4, "predicted": None, "at_most": 1.0, "rtol": 0.1, "atol": 0.0}
+    control = Variant("tenfold", measured=[0.5, 5.0, 5.0, 5.0], share=0.75)
+    printed = Variant("lower", at_most=0.1, share=1)
+    assert repr(check("toy-b", **arguments, control=control, printed=printed)).splitlines() == [
+        "corrected: toy-b (Theorem 1)",
+        "  at most, each entry (rtol 0.1, atol 0: float arithmetic)",
+        "  control fails in at least 75 % of the entries, as it must: tenfold",
+        "  as printed it fails in all entries: lower",
+    ]
+    assert repr(check("toy-d", data="digits")).splitlines()[1:] == [
+        "  predicted 1 (rtol 0, atol 1e-09: float arithmetic)",
+        "  control fails, as it must: a dropped factor",
+        "  shown on stand-in data: digits",
+    ]
+
+
+def test_several_verdicts_are_shown_together():
+    one, other = check(), check("toy-b", printed=PRINTED)
+    both = verify_all(one, other)
+    assert repr(both) == f"{one!r}\n{other!r}"
+    assert both._repr_mimebundle_()[MIME] == [one.record(), other.record()]
+    with pytest.raises(ValueError, match="verdicts"):
+        verify_all(one, "verified: toy-b")
+
+
+# --- the ledger --------------------------------------------------------------------------------------------
+
+ENTRY = f"""- id: toy-a
+  place: P
+  about: Lemma 3
+  kind: identity
+  in_words: {WORDS}
+  statement: S
+  expected: verified
+"""
+VALID = f"paper: {{key: toy, title: T, authors: A, year: 2020, arxiv: x}}\nclaims:\n{ENTRY}"
+NOTE = "- {id: toy-1, place: P, printed: A, wrong: B, repair: C, claims: [toy-z]}\n"
+TWICE = "- {id: toy-a, place: P, printed: A, wrong: B, repair: C}\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (VALID, "", "allowed: a mapping of paper, claims, errata and remarks"),
+        (VALID, "claims: []", "'paper'.*; allowed"),
+        (VALID, "paper: [", "ParserError"),
+        (VALID, "paper: {key: toy}\nclaims: []", "title is missing"),
+        (VALID, VALID + "- claim", "allowed: a mapping"),
+        (VALID, VALID + "notes: []", "unknown list notes"),
+        ("kind: identity", "kind: poem", "3: toy-a: kind is 'poem', allowed: 'identity'"),
+        ("expected: verified", "expected: maybe", "toy-a: expected is 'maybe', allowed"),
+        ("expected: verified", "expected: refuted", r"toy-a: says \(\), allowed for 'refuted': \('wrong'"),
+        ("expected: verified", "expected: corrected\n  wrong: W", "'corrected': .*'wrong', 'corrected'"),
+        ("expected: verified", "expected: not here", "allowed for 'not here': .*'reason'"),
+        ("statement: S", "statement: S\n  colour: red", "toy-a: unknown field colour, allowed: id, paper"),
+        (f"  in_words: {WORDS}\n", "", "3: toy-a: field in_words is missing"),
+        ("  about: Lemma 3\n", "", "toy-a: field about is missing"),
+        ("about: Lemma 3", "about: the lemma", "toy-a: about is 'the lemma', allowed: one or more of Theorem"),
+        ("about: Lemma 3", "about: Lemma 3 (ii)", "toy-a: about is"),
+        (WORDS, "It grows like $t$ and so on.", "toy-a: in_words is 'It grows"),
+        (WORDS, "No full stop at the end", "toy-a: in_words is 'No full"),
+        ("statement: S", "statement: S\n  shown: proven", "toy-a: shown is 'proven', allowed: '', 'proved'"),
+        ("statement: S", "statement: S\n  ours: yes", "toy-a: ours is True, allowed"),
+        ("statement: S", "statement: S\n  ours: new", "toy-a: near is the nearest known work"),
+        ("statement: S", "statement: S\n  near: a book", "toy-a: near is the nearest known work"),
+        ("id: toy-a", "id: toya", "toya: an id starts with 'toy' and a dash"),
+        (ENTRY, 2 * ENTRY, "toy-a: the id is used twice"),
+        (ENTRY, 2 * ENTRY, "the same words for 2 claims"),
+        ("claims:\n", f"errata:\n{NOTE}claims:\n", "toy-1: claims that are not listed: toy-z"),
+        ("claims:\n", f"remarks:\n{NOTE}claims:\n", "toy-1: claims that are not listed: toy-z"),
+        ("claims:\n", f"errata:\n{TWICE}claims:\n", "toy-a: the id is used twice"),
+    ],
+)
+def test_a_ledger_file_with_a_mistake_is_refused(tmp_path, old, new, message):
+    path = tmp_path / "toy.yml"
+    path.write_text(VALID)
+    assert read_paper(path).claims == (replace(BASE, place="P", about="Lemma 3", statement="S"),)
+    path.write_text(VALID.replace(old, new))
+    with pytest.raises(ValueError, match=rf"(?s)toy\.yml:.*{message}"):
+        read_paper(path)
+
+
+def test_all_mistakes_of_a_file_are_said_at_once(tmp_path):
+    path = tmp_path / "toy.yml"
+    path.write_text(VALID.replace("Lemma 3", "it").replace("identity", "poem") + ENTRY)
+    with pytest.raises(ValueError) as refused:
+        read_paper(path)
+    for part_of_it in ("kind is 'poem'", "about is 'it'", "used twice", "the same words"):
+        assert part_of_it in str(refused.value)
+
+
+def test_things_are_sorted_by_number_and_numbers_before_letters():
+    named = replace(BASE, about="Theorem 10, Theorem 2.1, Lemma B.2, Lemma 3").things
+    assert named[0] == Thing("Theorem", "10") and named[0].slug == "theorem-10"
+    assert [thing.number for thing in sorted(named, key=lambda one: one.order)] == ["2.1", "3", "10", "B.2"]

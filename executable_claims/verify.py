@@ -1,0 +1,297 @@
+"""Claims decided: :func:`verify` compares a measurement with a claim of the ledger.
+
+A chapter decides an entry of the ledger with one call, which fails if the measurement fails *or* if its
+negative control passes: the same comparison with a hypothesis broken, or with the theory made wrong.  A check
+that could not have failed is no check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from executable_claims.comparison import MISSED, Comparison, broadcast, compare, notices, number, resolution
+from executable_claims.ledger import Claim, find_claim
+
+MIME = "application/vnd.executable-claims.claim+json"
+
+
+class ClaimFailed(AssertionError):
+    """A claim, its negative control or its printed form did not do what the ledger says.
+
+    The message holds the claim, its place, the worst entry and the tolerance.
+    """
+
+
+@dataclass(frozen=True)
+class Variant:
+    """The same comparison with something changed, which therefore must fail.
+
+    ``what`` says in words what was changed.  Give ``measured`` when a hypothesis was broken, and one of
+    ``predicted``, ``at_most``, ``at_least`` when the theory was made wrong; what is not given is taken
+    from the claim's own comparison.  ``share`` is the part of the entries, above 0 and at most 1, that must
+    fail: all of them where nothing else is said.  Raises ``ValueError`` without words, when nothing is
+    changed, and for another share.
+    """
+
+    what: str
+    measured: ArrayLike | None = None
+    predicted: ArrayLike | None = None
+    at_most: ArrayLike | None = None
+    at_least: ArrayLike | None = None
+    share: float = 1.0
+
+    def __post_init__(self) -> None:
+        _refuse_blank("what", self.what)
+        if self.measured is None and not _targets(self):
+            raise ValueError(
+                f"{self.what!r} changes nothing, allowed: measured or one of {', '.join(MISSED)}"
+            )
+        number(f"{self.what!r}: share", self.share, most=1, positive=True)
+
+
+@dataclass(frozen=True)
+class Varied:
+    """A variant and what became of the comparison; ``share`` is the part of its entries that must fail."""
+
+    what: str
+    comparison: Comparison
+    share: float
+
+    @property
+    def fails(self) -> bool:
+        """Whether as many entries fail as must."""
+        return self.comparison.failing >= self.share * self.comparison.size
+
+    @property
+    def part(self) -> str:
+        """In which part of the entries it must fail, in words; empty for a single entry."""
+        share = "all" if self.share == 1 else f"at least {100 * self.share:.3g} % of the"
+        return f" in {share} entries" if self.comparison.size > 1 else ""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What :func:`verify` found: shown as a stable text, and as a card on the site.
+
+    The text holds no measured digits, so that it is the same on every machine; :meth:`record` has them all.
+    ``resolution`` says how wrong a theory would have been noticed, ``None`` for a target of zero without a
+    scale; ``families`` what was drawn.
+    """
+
+    claim: Claim
+    verdict: str
+    comparison: Comparison
+    rtol: float
+    atol: float
+    because: str
+    control: Varied
+    printed: Varied | None = None
+    data: str | None = None
+    families: str | None = None
+    resolution: float | None = None
+
+    def __repr__(self) -> str:
+        targets = self.comparison.targets
+        shown = ", ".join(f"{name} {value:.2g}" for name, value in targets.items())
+        if self.comparison.size > 1:
+            shown = f"{', '.join(targets)}, each entry"
+        lines = [
+            f"{self.verdict}: {self.claim.id} ({self.claim.place})",
+            f"  {shown.replace('_', ' ')} (rtol {self.rtol:.1g}, atol {self.atol:.1g}: {self.because})",
+            f"  control fails{self.control.part}, as it must: {self.control.what}",
+        ]
+        if self.printed:
+            lines.append(f"  as printed it fails{self.printed.part}: {self.printed.what}")
+        if self.data:
+            lines.append(f"  shown on stand-in data: {self.data}")
+        if self.families:
+            lines.append(f"  drawn: {self.families}")
+        return "\n".join(lines)
+
+    def record(self) -> dict:
+        """Return the verdict as plain values, full digits, for the site and for the drift log."""
+        return asdict(self)
+
+    def html(self) -> str:
+        """Return the text with what was measured, for a notebook."""
+        found = notices(self.resolution, self.comparison.targets)
+        measured = f"{self!r}\n  {self.comparison}; {found}\n  control: {self.control.comparison}"
+        return f"<pre>{escape(measured)}</pre>"
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
+        return {"text/plain": repr(self), "text/html": self.html(), MIME: self.record()}
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """Several verdicts of one cell: shown as their texts, and as one table on the site."""
+
+    verdicts: tuple[Verdict, ...]
+
+    def __repr__(self) -> str:
+        return "\n".join(repr(verdict) for verdict in self.verdicts)
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
+        html = "\n".join(verdict.html() for verdict in self.verdicts)
+        records = [verdict.record() for verdict in self.verdicts]
+        return {"text/plain": repr(self), "text/html": html, MIME: records}
+
+
+def verify_all(*verdicts: Verdict) -> Verdicts:
+    """Show small claims, each decided by its own :func:`verify`, as one table.
+
+    Raises ``ValueError`` for what is no verdict.
+    """
+    if not all(isinstance(verdict, Verdict) for verdict in verdicts):
+        raise ValueError(f"verdicts is {verdicts!r}, allowed: results of verify")
+    return Verdicts(verdicts)
+
+
+def _targets(given: Variant) -> dict[str, Any]:
+    return {name: target for name in MISSED if (target := getattr(given, name)) is not None}
+
+
+def _refuse_blank(name: str, value: str) -> None:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"{name} is {value!r}, allowed: a phrase in words")
+
+
+def _compared(role: str, variant: Variant, check: Mapping[str, Any]) -> Varied:
+    """What becomes of the arguments of a comparison when the variant is changed in them."""
+    if not isinstance(variant, Variant):
+        raise ValueError(f"{role} is {variant!r}, allowed: a Variant, which must fail")
+    changes = {"measured": variant.measured, "targets": _targets(variant) or None}
+    changed = {name: value for name, value in changes.items() if value is not None}
+    try:
+        return Varied(variant.what, compare(**{**check, **changed}), variant.share)
+    except ValueError as error:
+        raise ValueError(f"{role} {variant.what!r}: {error}") from None
+
+
+def _refuse_no_check(check: Mapping[str, Any], variants: Mapping[str, Variant | None]) -> None:
+    """Refuse what passes, or a control that fails, whatever was measured."""
+    measured, targets = check["measured"], check["targets"]
+    exact = check["rtol"] == check["atol"] == 0
+    for name, target in targets.items():
+        if isinstance(target, np.ndarray) and target is measured:
+            raise ValueError(f"{name} is measured itself, allowed: what another route gives")
+    for role, variant in variants.items():
+        if variant is None or variant.measured is not None:
+            continue
+        changed = _targets(variant)
+        for one, other in (("at_most", "at_least"), ("at_least", "at_most")):
+            if one in targets and other in changed and np.array_equal(targets[one], changed[other]):
+                raise ValueError(
+                    f"{role} {variant.what!r} is the negation of the claim, allowed: another theory"
+                )
+        if exact and "predicted" not in targets and "predicted" in changed:
+            raise ValueError(
+                f"{role} {variant.what!r} asks for equality without a tolerance, which nothing measured would "
+                "pass; allowed: bounds, as in the claim"
+            )
+
+
+def _refuse_near(role: str, variant: Variant, check: Mapping[str, Any]) -> None:
+    """Refuse another theory that within the tolerance is the claim's own."""
+    values, theory = broadcast(check["measured"], check["targets"])
+    if variant.measured is not None or set(_targets(variant)) != set(theory):
+        return
+    changed = broadcast(values, _targets(variant))[1]
+    away = [
+        np.abs(changed[name] - target) > check["atol"] + check["rtol"] * np.abs(target)
+        for name, target in theory.items()
+    ]
+    apart = np.any(away, axis=0).mean()
+    if apart < variant.share:
+        raise ValueError(
+            f"{role} {variant.what!r} is farther from the claim than the tolerance in {100 * apart:.3g} % of the "
+            f"{values.size} entries, allowed: in at least {100 * variant.share:.3g} %, where it must fail"
+        )
+
+
+def verify(
+    claim_id: str,
+    *,
+    measured: ArrayLike,
+    predicted: ArrayLike | None = None,
+    at_most: ArrayLike | None = None,
+    at_least: ArrayLike | None = None,
+    rtol: float = 0.0,
+    atol: float = 0.0,
+    because: str,
+    control: Variant,
+    printed: Variant | None = None,
+    data: str | None = None,
+    families: str | None = None,
+    scale: float | None = None,
+) -> Verdict:
+    """Decide one claim of the ledger by a measurement and a negative control.
+
+    ``measured`` is compared with ``predicted`` or with bounds as in :func:`.comparison.compare`;
+    ``because`` says where the tolerance comes from.  ``control`` must fail.  ``families`` says what was drawn,
+    ``scale`` what a target of zero is small beside.  For a claim that the ledger
+    expects to be corrected or refuted, the comparison is the repaired statement or the evidence, and
+    ``printed`` is the statement as the paper has it, which must fail.  For a stand-in, ``data`` names the
+    data used instead of the paper's.
+
+    Raises :class:`ClaimFailed` when the claim fails, when the control or the printed form passes, or when the
+    verdict differs from the ledger's; ``ValueError`` for an unknown id, a missing reason, numbers that cannot
+    be compared, a comparison that no error of the theory would fail, a measurement compared with itself, and a
+    control that is the negation of the claim or within its tolerance.
+    """
+    claim = find_claim(claim_id)
+    where = f"{claim_id} ({claim.place})"
+    given = {"predicted": predicted, "at_most": at_most, "at_least": at_least}
+    targets = {name: target for name, target in given.items() if target is not None}
+    check: dict[str, Any] = {"measured": measured, "targets": targets, "rtol": rtol, "atol": atol}
+    try:
+        for name, text in (("because", because), ("data", data), ("families", families)):
+            if text is not None or name == "because":
+                _refuse_blank(name, text)
+        if scale is not None:
+            scale = number("scale", scale, positive=True)
+        main, finest = compare(**check), resolution(**check, scale=scale)
+        broken = _compared("control", control, check)
+        as_printed = None if printed is None else _compared("printed", printed, check)
+        _refuse_no_check(check, {"control": control, "printed": printed})
+    except ValueError as error:
+        raise ValueError(f"{claim_id}: {error}") from None
+    if finest == np.inf:
+        raise ValueError(f"{claim_id}: rtol is {rtol}, allowed: one that some error of the theory would exceed")
+    if not main.holds:
+        raise ClaimFailed(f"{where} fails: {main}; tolerance: {because}")
+    for role, varied, passes in (
+        ("control", broken, "passes, so the check could not have failed"),
+        ("printed statement", as_printed, "holds after all"),
+    ):
+        if varied and not varied.fails:
+            too_few = f"fails in too few entries, where {100 * varied.share:.3g} % must"
+            how = passes if varied.comparison.holds else too_few
+            raise ClaimFailed(f"{where}: the {role} {how}: {varied.what}: {varied.comparison}")
+        if variant := {"control": control, "printed statement": printed}[role]:
+            _refuse_near(f"{claim_id}: {role}", variant, check)
+    found = ("corrected" if claim.corrected else "refuted") if printed else "stand-in" if data else "verified"
+    if found != claim.expected:
+        raise ClaimFailed(
+            f"{where}: the ledger expects {claim.expected!r}, the cell found {found!r}; "
+            "if the cell is right, change the ledger"
+        )
+    return Verdict(
+        claim,
+        found,
+        main,
+        float(rtol),
+        float(atol),
+        because,
+        broken,
+        printed=as_printed,
+        data=data,
+        families=families,
+        resolution=finest,
+    )

@@ -1,1 +1,0 @@
-"""The ledger of claims, and how they are decided."""

@@ -1,0 +1,211 @@
+"""A page of the book is executed again when, and only when, something that it reaches has changed."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from executable_claims import ledger
+from executable_claims.configuration import find_book
+from executable_claims.dependencies import find_module, key, reach
+from tests.book.test_book import BENCHMARKS, BOOK, EXECUTED, ROOT, code_cells, name
+
+PAGES = [*EXECUTED, BENCHMARKS, *(BOOK / f"{page}.md" for page in ("comparison", "drift", "experiments"))]
+# Those that train torch networks; those of saddle to saddle are drawn by torch, as in the authors' code.
+WITH_TORCH = {
+    "sigmoidal_curves/light_effect.md",
+    "saddle_to_saddle/high_dimension.md",
+    "early_alignment/real_digits.md",
+    "early_alignment/one_layer.md",
+    "gradient_starvation/forgetting.md",
+    "gradient_starvation/common_practices.md",
+    "gradient_starvation/coloured_digits.md",
+    "gradient_starvation/two_moons.md",
+    "gradient_starvation/who_starves_whom.md",
+    "gradient_starvation/tangent_features.md",
+    "gradient_starvation/rare_groups.md",
+    "gradient_starvation/two_margins.md",
+    "comparison.md",
+    "experiments.md",
+}
+# What chapters without torch networks import.
+WITHOUT_TORCH = "lib.flow lib.theory lib.geometry lib.data lib.figures lib.experiments.registry"
+TRACED = ("sigmoidal_curves/speeds.md", "early_alignment/stages.md", "gradient_starvation/dual_problem.md")
+
+
+def code(path):
+    return "\n".join(cell.source for cell in code_cells(path))
+
+
+def run(*command, **options):
+    return subprocess.run([sys.executable, *command], capture_output=True, text=True, timeout=280, **options)
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory):
+    """A copy of what the pages depend on, to be changed."""
+    root = tmp_path_factory.mktemp("book")
+    for folder in ("lib", "executable_claims", "book/_site", "book/claims", "book/paper_values", "results"):
+        shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__", "tests"))
+    for file in ("constraints.txt", "pyproject.toml"):
+        shutil.copy(ROOT / file, root)
+    return root
+
+
+def keys(root):
+    book = find_book(root)
+    return {name(path): key(root / path.relative_to(ROOT), code(path), book) for path in PAGES}
+
+
+def changed_by(root, file, change):
+    """The pages whose key is another one after a change of the text of a file."""
+    path, before = root / file, keys(root)
+    content = path.read_text(encoding="utf-8")
+    assert change(content) != content
+    path.write_text(change(content), encoding="utf-8")
+    after = keys(root)
+    path.write_text(content, encoding="utf-8")
+    return {page for page in before if before[page] != after[page]}
+
+
+def reaching(module, inside=None):
+    """The pages that reach a module, or one name of it."""
+    found = {name(path): reach(code(path), find_book(ROOT), path.parent == BOOK) for path in PAGES}
+    return {
+        page
+        for page, each in found.items()
+        if (module in each.modules if inside is None else (module, inside) in each.names)
+    }
+
+
+def test_a_remark_and_a_docstring_change_no_key(copy):
+    def remark(text):
+        return text.replace('"""', '"""Another sentence.  ', 1) + "\n# a remark\n"
+
+    for file in ("lib/models/deep.py", "lib/flow/weights.py", "executable_claims/verify.py"):
+        assert changed_by(copy, file, remark) == set()
+
+
+@pytest.mark.parametrize(
+    ("module", "name"), [("lib.models.deep", "diagonal"), ("lib.geometry.level_sets", "zero_level_set")]
+)
+def test_a_definition_changes_the_pages_that_reach_it(copy, module, name):
+    file = f"{module.replace('.', '/')}.py"
+    changed = changed_by(copy, file, lambda text: text + f"\n{name} = {name}\n")
+    assert changed == reaching(module, name) and 0 < len(changed) < len(PAGES)
+
+
+def test_what_a_module_does_when_it_is_imported_changes_all_that_reach_it(copy):
+    changed = changed_by(copy, "lib/training/ensembles.py", lambda text: text + "\nprint()\n")
+    assert changed == reaching("lib.training.ensembles") and 0 < len(changed) < len(PAGES)
+
+
+@pytest.mark.parametrize(
+    ("file", "pages"),
+    [
+        (
+            "results/records/boursier2022-figure-6/full.json",
+            {"saddle_to_saddle/high_dimension.md", "comparison.md", "experiments.md"},
+        ),
+        ("book/paper_values/combes2018.yml", {"comparison.md"}),
+        ("results/benchmarks.json", {"benchmarks.md"}),
+        ("constraints.txt", {name(path) for path in PAGES}),
+        ("book/_site/offline_site.py", set()),
+    ],
+)
+def test_data_change_the_pages_on_all_papers_that_read_them_and_the_chapters_that_name_them(copy, file, pages):
+    assert changed_by(copy, file, lambda text: text + "\n") == pages
+
+
+def test_a_claim_changes_the_chapter_that_names_it_and_the_pages_on_all_papers(copy):
+    path = copy / "book" / "claims" / "min2024.yml"
+    whole = {name(path) for path in PAGES if path.parent == BOOK}
+    claim = "min2024-lem3"
+    naming = {name(path) for path in PAGES if f'"{claim}"' in code(path)}
+    assert naming
+
+    before = keys(copy)
+    text = path.read_text(encoding="utf-8")
+    start = text.index(f"id: {claim}\n")
+    path.write_text(text[:start] + text[start:].replace("place: \"", "place: \"There, ", 1), encoding="utf-8")
+    ledger._papers.cache_clear()
+    after = keys(copy)
+    path.write_text(text, encoding="utf-8")
+    ledger._papers.cache_clear()
+    assert {page for page in before if before[page] != after[page]} == naming | whole
+
+
+def test_python_and_the_seed_change_every_key(copy, monkeypatch):
+    before = keys(copy)
+    monkeypatch.setenv("BOOK_SEED", "7")
+    with_seed = keys(copy)
+    monkeypatch.setattr("platform.python_version", lambda: "3.99.0")
+    assert all(len({before[page], with_seed[page], now}) == 3 for page, now in keys(copy).items())
+
+
+@pytest.mark.parametrize("reader", sorted(find_book(ROOT).data))
+def test_every_module_that_reads_data_is_there(reader):
+    assert find_module(reader, find_book(ROOT)) is not None
+
+
+TRACE = """
+import ast, json, os, sys
+from pathlib import Path
+
+page, root = Path(sys.argv[1]), sys.argv[2]
+ran = set()
+
+
+def trace(frame, event, argument):
+    if event == "call" and frame.f_code.co_filename.startswith((f"{root}/lib/", f"{root}/executable_claims/")):
+        name = frame.f_code.co_qualname.partition(".")[0]
+        path = Path(frame.f_code.co_filename).relative_to(root).with_suffix("").as_posix()
+        ran.add((path.removesuffix("/__init__").replace("/", "."), name))
+
+
+import matplotlib
+
+matplotlib.use("Agg")
+os.chdir(page.parent)
+sys.path[:0] = [root, f"{root}/book/_site"]
+source = json.load(sys.stdin)
+sys.settrace(trace)
+exec(compile(source, str(page), "exec"), {"__name__": "__main__"})
+sys.settrace(None)
+print(json.dumps(sorted(ran)))
+"""
+
+
+@pytest.mark.parametrize("page", TRACED)
+def test_what_a_chapter_runs_is_what_was_found_in_its_source(page):
+    """The other route: run the chapter, and note every function of the book that is called."""
+    found = reach(code(BOOK / page), find_book(ROOT))
+    traced = run("-c", TRACE, str(BOOK / page), str(ROOT), input=json.dumps(code(BOOK / page)))
+    assert not traced.returncode, traced.stderr
+    ran = {tuple(each) for each in json.loads(traced.stdout.splitlines()[-1])}
+    assert len(ran) > 10 and {module for module, _ in ran} <= set(found.modules)
+    defined = {(module, each) for module, each in ran if each in found.modules[module].digests}
+    assert len(defined) > 5 and defined <= found.names
+
+
+# torch
+
+
+def test_only_chapters_that_train_torch_networks_import_torch():
+    found = {name(path) for path in PAGES if "torch" in reach(code(path), find_book(ROOT), path.parent == BOOK).outside}
+    assert found == WITH_TORCH
+
+
+def test_what_other_chapters_import_does_not_load_torch():
+    program = f"""
+import importlib, pkgutil, sys
+for name in {WITHOUT_TORCH.split()!r}:
+    module = importlib.import_module(name)
+    for inner in pkgutil.iter_modules(getattr(module, "__path__", [])):
+        importlib.import_module(f"{{name}}.{{inner.name}}")
+    assert "torch" not in sys.modules, name
+"""
+    found = run("-c", program, cwd=ROOT)
+    assert not found.returncode, found.stderr

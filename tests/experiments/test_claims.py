@@ -1,0 +1,93 @@
+"""A claim rests on a record only if the same check runs, in the tests, at reduced size."""
+
+import ast
+
+from types import SimpleNamespace
+
+import pytest
+
+from executable_claims import ClaimFailed, Variant, ledger
+from executable_claims.ledger import Claim, Paper
+from lib.experiments import claims
+
+from tests.book import test_book
+
+NOTEBOOKS = [
+    path
+    for path in sorted(test_book.BOOK.rglob("*.md"))
+    if "format_name: myst" in path.read_text(encoding="utf-8")[:400]
+]
+
+
+def names_in(node):
+    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+
+
+def resting_on_a_record(sources):
+    """The claims that plain `verify` decides by what was computed, in any number of steps, from a record."""
+    tree = ast.parse("\n".join(sources))
+    tainted, size = {"recorded", "read_record", "read_records"}, 0
+    while len(tainted) > size:
+        size = len(tainted)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef) and names_in(node) & tainted:
+                tainted.add(node.name)
+            elif isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.NamedExpr | ast.For):
+                value = node.iter if isinstance(node, ast.For) else node.value
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                if value is not None and names_in(value) & tainted:
+                    tainted |= set().union(*map(names_in, targets))
+    checks = [
+        node for node in ast.walk(tree) if isinstance(node, ast.Call) and names_in(node.func) == {"verify"}
+    ]
+    return [call.args[0].value for call in checks if names_in(call) & tainted]
+
+
+def test_a_claim_that_rests_on_a_record_alone_is_found():
+    through = [
+        "record = recorded('a')\nother = 3",
+        "def largest():\n    return max(record.values('x'))",
+        "for value in [largest()]:\n    total = value + 1",
+        "verify('toy-a', measured=total, at_most=1)\nverify('toy-b', measured=other, at_most=1)",
+        "verify_recorded('toy-c', check, 'a')",
+    ]
+    assert resting_on_a_record(through) == ["toy-a"]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=test_book.name)
+def test_no_claim_of_the_book_rests_on_a_record_alone(path):
+    sources = [cell.source for cell in test_book.code_cells(path)]
+    assert resting_on_a_record(sources) == [], "decide it by lib.experiments.claims.verify_recorded"
+
+
+BASE = Claim("toy-a", "toy", "Theorem 1", "Theorem 1", "identity", "A sentence.", "Statement.", "verified")
+
+@pytest.mark.parametrize(
+    ("quick", "full", "failure"),
+    [
+        ([1, 2], [3, 4], None),
+        ([1, 5], [3, 4], r"^at the reduced size: toy-a .* fails: measured 5"),
+        ([1, 1], [3, 4], r"^at the reduced size: toy-a .* the control passes"),
+        ([1, 2], [3, 5], r"^on the record \(slow\): toy-a .* fails: measured 5"),
+        ([1, 2], [1, 1], r"^on the record \(slow\): toy-a .* the control passes"),
+    ],
+)
+def test_a_claim_that_rests_on_a_record_is_checked_at_the_reduced_size_too(monkeypatch, quick, full, failure):
+    papers = (Paper("toy", "Title", "Authors", 2020, "0000.00000", (BASE,), (), ()),)
+    monkeypatch.setattr(ledger, "read_ledger", lambda: papers)
+    metrics = {("squares", (5, 6)): quick, ("squares", "slow"): SimpleNamespace(metrics=full)}
+    monkeypatch.setattr(claims, "quick", lambda *asked: metrics[asked])
+    monkeypatch.setattr(claims, "recorded", lambda *asked: metrics[asked])
+
+    def at_most_4(metrics):
+        control = Variant("three times as much", measured=3 * max(metrics))
+        return {"measured": max(metrics), "at_most": 4, "because": "they are counts", "control": control}
+
+    def decide():
+        return claims.verify_recorded("toy-a", at_most_4, "squares", "slow", seeds=(5, 6))
+
+    if failure:
+        with pytest.raises(ClaimFailed, match=failure):
+            decide()
+    else:
+        assert decide().comparison.measured == 4
