@@ -50,7 +50,7 @@ class Finding(SphinxDirective):
 
 
 class FillPictures(SphinxPostTransform):
-    default_priority = 5
+    default_priority = 3  # before MyST-NB chooses one of the forms of each output
 
     def run(self, **options) -> None:
         for pending in list(self.document.findall(pending_picture)):
