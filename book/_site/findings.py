@@ -1,6 +1,6 @@
 """Findings: a figure of a chapter, one sentence that says what was found, and the way to the chapter.
 
-And figures that move, on other pages than their own.
+And figures that move, and sentences, on other pages than their own.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.errors import ExtensionError
 from sphinx.transforms.post_transforms import SphinxPostTransform
-from sphinx.util.docutils import SphinxDirective
+from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 
 class pending_picture(nodes.General, nodes.Element):
@@ -21,6 +21,18 @@ class pending_picture(nodes.General, nodes.Element):
 
 class pending_moving(nodes.General, nodes.Element):
     """Placeholder for a live figure of another page, with its picture and its caption."""
+
+
+class pending_short(nodes.Inline, nodes.Element):
+    """Placeholder for the words that another page marks as its short answer."""
+
+
+class InShort(SphinxRole):
+    """``{in-short}`page` ``: what that page says in short, ``[in these words]{.in-short}``."""
+
+    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        dependent_pages(self.env).add(self.env.docname)
+        return [pending_short(page=self.text)], []
 
 
 class Moving(SphinxDirective):
@@ -49,8 +61,8 @@ class Finding(SphinxDirective):
         return [nodes.container("", picture, text, classes=["finding"])]
 
 
-class FillPictures(SphinxPostTransform):
-    default_priority = 5
+class FillBorrowed(SphinxPostTransform):
+    default_priority = 3  # before MyST-NB chooses one of the forms of each output
 
     def run(self, **options) -> None:
         for pending in list(self.document.findall(pending_picture)):
@@ -66,6 +78,8 @@ class FillPictures(SphinxPostTransform):
             page = self.env.get_doctree(pending["page"])
             figure = pending["figure"]
             pending.replace_self([figure_of(page, figure).deepcopy(), frame_of(page, figure)])
+        for pending in list(self.document.findall(pending_short)):
+            pending.replace_self(short_of(self.env.get_doctree(pending["page"])).deepcopy())
 
 
 class LinkStates(SphinxPostTransform):
@@ -96,6 +110,14 @@ def figure_of(page: nodes.document, name: str) -> nodes.figure:
     raise ExtensionError(f"there is no figure {name!r}")
 
 
+def short_of(page: nodes.document) -> nodes.inline:
+    """Return what a page says in short; raise ``ExtensionError`` if it does not."""
+    for words in page.findall(nodes.inline):
+        if "in-short" in words["classes"]:
+            return words
+    raise ExtensionError(f"{page['source']} says nothing in short")
+
+
 def frame_of(page: nodes.document, figure: str) -> nodes.container:
     """Return the frame that a live figure is drawn in."""
     name = figure.removeprefix("fig-live-").replace("-", "_")
@@ -111,11 +133,12 @@ def thumbnail(app: Sphinx, figure: str) -> pending_picture:
 
 
 def setup(app: Sphinx) -> dict:
-    for node in (pending_picture, pending_moving):
+    for node in (pending_picture, pending_moving, pending_short):
         app.add_node(node)
+    app.add_role("in-short", InShort())
     app.add_directive("finding", Finding)
     app.connect("claim-picture", thumbnail)
     app.add_directive("moving", Moving)
-    app.add_post_transform(FillPictures)
+    app.add_post_transform(FillBorrowed)
     app.add_post_transform(LinkStates)
     return {"version": "1", "parallel_read_safe": True}

@@ -88,7 +88,7 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> dict:
-    for script in ("switch", "scroll", "preview"):
+    for script in ("switch", "scroll", "preview", "menu"):
         app.add_js_file(f"{script}.classic.js", defer="defer")
     app.connect("doctree-read", refuse_figures_without_text)
     app.connect("html-page-context", keep_scripts_local, priority=900)

@@ -36,10 +36,9 @@ function everywhere(query) {
 }
 
 for (const box of document.querySelectorAll("form.bd-search input[name=q]")) {
-  let found = null;
+  const found = list(box);
   const show = async () => {
     await load(THINGS);
-    found ??= list(box);
     const query = box.value.trim();
     const hits = ranked(window.thingsOfTheBook, query).slice(0, 12).map(entry);
     found.replaceChildren(...hits, ...(query && !document.querySelector("ul.search") ? [everywhere(query)] : []));
@@ -47,4 +46,22 @@ for (const box of document.querySelectorAll("form.bd-search input[name=q]")) {
   box.addEventListener("focus", () => load(THINGS), { once: true });
   box.addEventListener("input", show);
   if (box.value) show();
+  // The arrow keys lead from the box through what is found and back.
+  const step = (event) => {
+    const places = [box, ...found.querySelectorAll("a")];
+    const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    const next = by && places[places.indexOf(event.target) + by];
+    if (!next) return;
+    event.preventDefault();
+    next.focus();
+  };
+  for (const part of [box, found]) part.addEventListener("keydown", step);
+  const dialog = box.closest("dialog");
+  if (!dialog) continue; // the page of the search itself looks through all pages
+  box.form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    await show();
+    found.querySelector("a")?.click();
+  });
+  found.addEventListener("click", () => dialog.close()); // else it covers a place of the same page
 }

@@ -219,6 +219,14 @@ def test_points_are_added_moved_flipped_and_removed(opened):
     assert knobs.count() == 1, "the last point stays"
 
 
+def test_two_taps_on_a_point_remove_it(opened):
+    page = opened(width=390, has_touch=True, is_mobile=True)
+    knobs = page.locator(".live-handle:visible")
+    knobs.first.tap()
+    knobs.first.tap()
+    page.wait_for_function("document.querySelectorAll('.live-handle:not([style*=none])').length === 1")
+
+
 def test_a_link_keeps_points_settings_and_steps(opened, open_page):
     query = "preset=outlier&time=2&slope=0.5&points=1,0,1,-1,0.5,-1,0.3,0.4,1"
     page = opened(query)

@@ -5,6 +5,8 @@ from itertools import groupby
 
 import pytest
 
+from tests.site.conftest import contrast
+
 # What readers typed, and what the first hit is.
 SEARCHES = {
     "spectral decoupling": "spectral_decoupling.html",
@@ -78,25 +80,68 @@ def test_names_of_the_library_come_last(hits):
     assert "lib" in kinds and all(kind == "lib" for kind in kinds[kinds.index("lib") :])
 
 
-def test_what_is_nowhere_leads_to_the_search_of_all_pages(open_page, disk):
-    page = open_page(f"{disk}/book/notation.html")
+def typed(page, words):
+    """Type words into the search box, and return the links that appear."""
     page.keyboard.press("Control+k")
-    page.locator("dialog input[name=q]").press_sequentially("dropout")
-    last = page.locator(".found-things a").last
-    last.wait_for()
-    assert last.get_attribute("href").endswith("search.html?q=dropout")
+    page.locator("dialog input[name=q]").press_sequentially(words)
+    found = page.locator(".found-things a")
+    found.last.wait_for()
+    return found
+
+
+def test_what_is_nowhere_leads_to_the_search_of_all_pages(open_page, disk):
+    found = typed(open_page(f"{disk}/book/notation.html"), "dropout")
+    assert found.last.get_attribute("href").endswith("search.html?q=dropout")
 
 
 def test_hits_appear_while_one_types(open_page, anywhere):
     page = open_page(f"{anywhere}/book/saddle_to_saddle/scale.html")
-    page.keyboard.press("Control+k")
-    page.locator("dialog input[name=q]").press_sequentially("min2024-thm1.1a")
-    first = page.locator(".found-things a").first
-    first.wait_for()
+    first = typed(page, "min2024-thm1.1a").first
     assert "min2024-thm1.1a" in first.inner_text()
     first.click()
     page.wait_for_load_state()
     assert "#claim-min2024-thm1.1a" in page.url
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1366])
+def test_what_is_found_and_what_is_typed_can_be_read(open_page, disk, width, scheme):
+    page = open_page(f"{disk}/book/index.html", width=width, color_scheme=scheme)
+    found = typed(page, "saddle")
+    ground = page.locator(".found-things").evaluate("one => getComputedStyle(one).backgroundColor")
+    assert ground.startswith("rgb("), "the page shines through"
+    for part in found.locator("strong, span").all():
+        assert contrast(part.evaluate("one => getComputedStyle(one).color"), ground) >= 4.5
+    icon = page.locator("dialog .fa-magnifying-glass").bounding_box()
+    begins = "one => one.getBoundingClientRect().x + parseFloat(getComputedStyle(one).paddingLeft)"
+    assert icon["x"] + icon["width"] <= page.locator("dialog input[name=q]").evaluate(begins)
+
+
+def test_arrow_keys_lead_from_the_box_through_what_is_found_and_back(open_page, disk):
+    page = open_page(f"{disk}/book/index.html")
+    found = typed(page, "saddle")
+    seen = []
+    for key in ("ArrowDown", "ArrowDown", "ArrowUp", "ArrowUp"):
+        page.keyboard.press(key)
+        seen.append(found.evaluate_all("all => all.indexOf(document.activeElement)"))
+    assert seen == [0, 1, 0, -1] and page.locator("dialog input[name=q]:focus").count() == 1
+
+
+def test_enter_opens_the_first_hit_or_the_one_that_is_chosen(open_page, anywhere):
+    for way in (["Enter"], ["ArrowDown", "ArrowDown", "Enter"]):
+        page = open_page(f"{anywhere}/book/index.html")
+        there = typed(page, "saddle").nth(max(0, len(way) - 2)).evaluate("link => link.href")
+        for key in way:
+            page.keyboard.press(key)
+        page.wait_for_url(there)
+
+
+def test_a_hit_on_the_same_page_is_not_covered_by_the_search(open_page, disk):
+    page = open_page(f"{disk}/book/run_it.html")
+    typed(page, "report an error")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/run_it.html#correct-it")
+    assert page.locator("dialog[open]").count() == 0
 
 
 def test_one_switch_opens_code_and_checks_and_is_remembered(open_page, anywhere):

@@ -55,6 +55,23 @@ def settle(figure):
     figure.page.wait_for_function(SETTLED, arg=figure.element_handle(), polling=200)
 
 
+def swipe(page, start, end):
+    """Draw a finger over a touch screen, from one point to another."""
+    session = page.context.new_cdp_session(page)
+    for k in range(13):
+        x, y = (a + (b - a) * k / 12 for a, b in zip(start, end, strict=True))
+        touch = {"type": "touchMove" if k else "touchStart", "touchPoints": [{"x": x, "y": y}]}
+        session.send("Input.dispatchTouchEvent", touch)
+    session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+
+
+def drag(page, start, end):
+    page.mouse.move(*start)
+    page.mouse.down()
+    page.mouse.move(*end, steps=12)
+    page.mouse.up()
+
+
 def outcome(figure):
     return figure.locator(".live-outcome").inner_text()
 
@@ -128,6 +145,46 @@ def test_every_handle_obeys_the_arrow_keys_and_tells_where_it_is(open_live, name
             handle.press(back)
             assert handle.get_attribute("transform") == place
         assert any(moved)
+
+
+PHONE = {"width": 390, "has_touch": True, "is_mobile": True}
+
+
+def middle(box):
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+@live
+def test_a_finger_drags_every_handle_as_a_mouse_does(open_live, name):
+    page, figure = open_live(name, **PHONE)
+    for handle in figure.locator(".live-handle:visible").all():
+        plane = handle.locator("xpath=ancestor::*[local-name()='svg']")
+        plane.evaluate("svg => svg.scrollIntoView({ block: 'center' })")
+        begun, scrolled = handle.get_attribute("transform"), page.evaluate("scrollY")
+        start, centre = middle(handle.bounding_box()), middle(plane.bounding_box())
+        end = [a + (45 if a < b else -45) for a, b in zip(start, centre, strict=True)]
+        ends = []
+        for move in (swipe, drag):
+            move(page, start, end)
+            ends.append(handle.get_attribute("transform"))
+            figure.get_by_role("button", name="Start again").dispatch_event("click")
+            assert handle.get_attribute("transform") == begun
+        assert ends[0] == ends[1] != begun, handle.get_attribute("aria-label")
+        assert page.evaluate("scrollY") == scrolled
+
+
+@pytest.mark.parametrize("name", ["explorer", "neuron_orbits"])
+def test_a_swipe_over_a_plane_scrolls_the_page_and_a_tap_sets_a_point(open_live, name):
+    page, figure = open_live(name, **PHONE)
+    plane = figure.locator("svg").first
+    plane.evaluate("svg => svg.scrollIntoView({ block: 'center' })")
+    before, scrolled, box = drawn(figure), page.evaluate("scrollY"), plane.bounding_box()
+    x, y = box["x"] + 0.7 * box["width"], box["y"] + 0.7 * box["height"]
+    swipe(page, (x, y), (x, y - 120))
+    page.wait_for_function(f"scrollY > {scrolled + 60}")
+    assert drawn(figure) == before
+    plane.tap(position={"x": 0.7 * box["width"], "y": 0.7 * box["height"]})
+    assert drawn(figure) != before
 
 
 @live

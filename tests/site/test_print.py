@@ -102,6 +102,10 @@ def test_paper_has_the_title_and_the_text_without_what_serves_a_screen(on_paper)
     assert set(page.locator(".pasted-text").evaluate_all(borders)) == {"none"}
 
 
+def test_no_figure_is_printed_as_the_name_of_its_object(soups):
+    assert [path for path, soup in soups.items() if soup.find(string=re.compile("<Figure size"))] == []
+
+
 def test_the_switch_prints_code_and_checks(open_page, address):
     page = open_page(f"{address}/book/{CHAPTER}.html", width=PAPER_WIDTH)
     page.locator(".fold-switch").click()

@@ -72,6 +72,16 @@ def test_the_brief_of_a_paper_is_short_and_stands_before_its_claims(page_of, pap
 
 
 @papers
+def test_the_front_page_says_in_short_what_the_page_of_the_paper_does(soups, page_of, paper):
+    brief = page_of(paper).select_one(f"#{paper.key}-in-brief > ul")
+    [short] = brief.select(".in-short")
+    assert brief.text.strip().startswith(short.text)
+    rows = soups["book/index.html"].select("#the-five-papers tbody tr")
+    told = {key.text: said.text for key, _, said in (row.select("td") for row in rows)}
+    assert told[paper.key] == short.text
+
+
+@papers
 def test_the_badges_of_a_page_count_its_claims(page_of, shown, paper):
     badges = page_of(paper).select(".verdict-contents > p .verdict-badge")
     counts = {name: int(count) for name, _, count in (badge.text.rpartition(" ") for badge in badges)}

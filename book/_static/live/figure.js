@@ -106,8 +106,9 @@ export class LiveFigure {
       knob.setPointerCapture(event.pointerId);
       knob.focus({ preventScroll: true });
       event.preventDefault();
-      event.stopPropagation();
     });
+    // A finger would scroll the page: Chromium does not obey touch-action inside an SVG. Taps stay taps.
+    knob.addEventListener("touchmove", (event) => event.preventDefault(), { passive: false });
     knob.addEventListener("pointermove", (event) => {
       if (knob.hasPointerCapture(event.pointerId)) move(plane.at(event));
     });

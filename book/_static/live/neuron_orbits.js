@@ -129,10 +129,7 @@ export function show(frame) {
     step: [0.02, 0.02],
     say: ({ a, h }) => `a ${two(a)}, h ${two(h)}`,
   });
-  plane.svg.addEventListener("pointerdown", (event) => {
-    const [a, h] = plane.at(event);
-    if (Math.abs(a) <= 2 && h >= -0.5 && h <= 3) figure.set({ a, h });
-  });
+  plane.onTap(([a, h]) => figure.set({ a, h }));
   return figure;
 }
 

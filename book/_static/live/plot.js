@@ -57,6 +57,15 @@ export class Plane {
     return [back(point.x, this.x), back(point.y, this.y)];
   }
 
+  // Calls `act` with each point of the plane that is clicked or tapped; a swipe over it scrolls the page.
+  onTap(act) {
+    const inside = (value, { from, to }) => from <= value && value <= to;
+    this.svg.addEventListener("click", (event) => {
+      const [x, y] = this.at(event);
+      if (!event.target.closest(".live-handle") && inside(x, this.x) && inside(y, this.y)) act([x, y]);
+    });
+  }
+
   clear() {
     this.drawing.replaceChildren();
   }

@@ -67,9 +67,6 @@ export function addPoints(figure, plane) {
   figure.follow.unshift((state) => {
     while (knobs.length < count(state)) makeKnob(knobs.length);
   });
-  plane.svg.addEventListener("click", (event) => {
-    const [x, y] = plane.at(event);
-    if (!event.target.closest(".live-handle") && Math.abs(x) <= HALF && Math.abs(y) <= HALF) add([x, y]);
-  });
+  plane.onTap(add);
   return { add: () => add([0.5, -0.5]), remove: () => remove(chosen), flip: () => flip(chosen) };
 }
