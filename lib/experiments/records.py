@@ -29,12 +29,13 @@ from typing import Any
 
 import numpy as np
 
-from lib.experiments.registry import ROOT, Experiment, computed, find, plain, rounded
+from lib.experiments.comparison import differences, to_scale
+from lib.experiments.registry import ROOT, Experiment, computed, find, plain
 
 RESULTS = ROOT / "results"
 RECORDS = RESULTS / "records"
 PACKAGES = ("numpy", "scipy", "torch", "scikit-learn", "joblib")  # numbers can depend on these
-DIGITS = 4  # of a fingerprint's numbers
+DIGITS = 4  # of the scale of a fingerprint's numbers
 SHOWN_AS = {  # on pages, what a record names otherwise
     "wall_time_s": "Time, s",
     "compute_s": "All processes together, s",
@@ -87,7 +88,7 @@ class Record:
         config = plain(experiment.config(self.variant))
         if reasons := [*differences(self.config, config)]:
             return reasons
-        return [*differences(self.fingerprint, fingerprint(experiment, self.variant), "fingerprint")][:3]
+        return [*changes(self.fingerprint, fingerprint(experiment, self.variant))][:3]
 
     def __str__(self) -> str:
         variant = f" ({self.variant})" * (self.variant != "full")
@@ -122,32 +123,22 @@ def _in_words(value: Any) -> str:
 
 
 def fingerprint(experiment: Experiment, variant: str) -> dict[str, Any]:
-    """Return the metrics of a short run with today's code: ``config``, ``seed`` and rounded ``metrics``."""
+    """Return the metrics of a short run with today's code: ``config``, ``seed``, and ``metrics`` to scale."""
     config = experiment.fingerprint_of(experiment.config(variant))
     [metrics] = computed(experiment.run, config, (0,))
-    return {"config": plain(config), "seed": 0, "metrics": rounded(metrics, DIGITS)}
+    return {"config": plain(config), "seed": 0, "metrics": to_scale(metrics, DIGITS)}
 
 
-def differences(before: Any, after: Any, place: str = "") -> Iterator[str]:
-    """Yield in words where two structures of JSON differ; floats may by a unit of the last of four digits.
+def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
+    """Yield in words where two fingerprints differ: what is set exactly, metrics by a unit of their scale.
 
     Repeated in double precision, the fingerprints recorded in single precision differ by no more, where the
-    random draws are the same: so do sums in another order, as another version of a library may form them.
+    random draws are the same: so do sums in another order, as another processor or another version of a
+    library may form them.
     """
-    if isinstance(before, Mapping) and isinstance(after, Mapping):
-        for name in dict.fromkeys((*before, *after)):
-            inner = f"{place}.{name}".lstrip(".")
-            yield from differences(before.get(name, "not there"), after.get(name, "not there"), inner)
-    elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
-        for k, pair in enumerate(zip(before, after, strict=True)):
-            yield from differences(*pair, f"{place}[{k}]")
-    elif not (before == after or (type(before) is type(after) is float and _close(before, after))):
-        yield f"{place} was {before}, is {after}"
-
-
-def _close(one: float, other: float) -> bool:
-    unit = 10.0 ** (math.floor(math.log10(max(abs(one), abs(other)))) + 1 - DIGITS)
-    return abs(one - other) <= 1.01 * unit
+    for part, value in before.items():
+        digits = DIGITS if part == "metrics" else math.inf
+        yield from differences(value, after[part], f"fingerprint.{part}", digits)
 
 
 # Files

@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from lib.experiments import boursier2022, min2024, sarussi2021
-from lib.experiments.records import differences
-from lib.experiments.registry import find, load, rounded
+from lib.experiments.comparison import differences
+from lib.experiments.records import DIGITS
+from lib.experiments.registry import find, load
 from tests.images import write_mnist
 
 
@@ -20,7 +21,7 @@ def test_metrics_are_plain_and_a_seed_alone_gives_what_it_gives_among_others(nam
     config = experiment.fingerprint_of(experiment.full)
     together, [alone] = (experiment.run(config, seeds, "cpu") for seeds in ((0, 1), (1,)))
     assert json.loads(json.dumps(together, allow_nan=False)) == together and together[0] != together[1]
-    assert not [*differences(rounded(together[1]), rounded(alone))]
+    assert not [*differences(together[1], alone, digits=DIGITS)]
 
 
 @pytest.mark.parametrize(
