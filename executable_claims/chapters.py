@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import jupytext
 from nbformat import NotebookNode
 
 from executable_claims.configuration import Book
+from executable_claims.verify import MIME
 
 CHECKS = ("verify", "verify_recorded")
 TABLE = "verify_all"
@@ -57,6 +59,13 @@ def decided(cell: NotebookNode) -> list[str]:
     found = call.args if getattr(call.func, "id", None) == TABLE else [call]
     checks = (one for one in found if isinstance(one, ast.Call) and getattr(one.func, "id", None) in CHECKS)
     return [one.args[0].value for one in checks if one.args and isinstance(one.args[0], ast.Constant)]
+
+
+def recorded(book: Book) -> list[dict]:
+    """What is recorded of the claims that the book decides, one mapping a claim."""
+    files = sorted(book.folder("recorded").rglob("*.json"))
+    cells = [outputs for path in files for outputs in json.loads(path.read_text(encoding="utf-8")).values()]
+    return [one for outputs in cells for output in outputs for one in output.get("data", {}).get(MIME, [])]
 
 
 def words(path: Path) -> int:

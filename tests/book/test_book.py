@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from executable_claims.chapters import CHECKS, cells, code_cells, decided, words
+from executable_claims.chapters import CHECKS, cells, code_cells, decided, recorded, words
+from executable_claims.configuration import find_book
 from executable_claims.drift import read_releases
 from executable_claims.ledger import find_claim, read_ledger
 from executable_claims.verify import MIME
@@ -45,16 +46,6 @@ def decided_claims(path: Path) -> list[str]:
     return [claim for cell in code_cells(path) for claim in decided(cell)]
 
 
-def records() -> list[dict]:
-    """What is recorded of the claims that the book decides."""
-    cells = [
-        outputs
-        for path in (ROOT / "tests" / "recorded").rglob("*.json")
-        for outputs in json.loads(path.read_text(encoding="utf-8")).values()
-    ]
-    return [one for outputs in cells for output in outputs for one in output.get("data", {}).get(MIME, [])]
-
-
 @pytest.mark.parametrize("path", CHAPTERS, ids=name)
 def test_a_chapter_has_the_sections_in_order(path):
     prose = "\n".join(cell.source for cell in cells(path) if cell.cell_type == "markdown")
@@ -76,11 +67,11 @@ def test_every_compared_cell_is_recorded_and_no_record_is_left_over(path):
         cell.source for cell in code_cells(path) if "nbval-check-output" in cell.metadata.get("tags", [])
     }
     recorded_at = ROOT / "tests" / "recorded" / path.relative_to(BOOK).with_suffix(".json")
-    recorded = json.loads(recorded_at.read_text(encoding="utf-8")) if recorded_at.exists() else {}
-    assert set(recorded) == compared, "run: make record"
-    assert compared and all(recorded.values()), "a record without text compares nothing"
+    known = json.loads(recorded_at.read_text(encoding="utf-8")) if recorded_at.exists() else {}
+    assert set(known) == compared, "run: make record"
+    assert compared and all(known.values()), "a record without text compares nothing"
     for cell in code_cells(path):
-        outputs = recorded.get(cell.source, [])
+        outputs = known.get(cell.source, [])
         numbers = [one["claim"] for output in outputs for one in output.get("data", {}).get(MIME, [])]
         assert numbers == decided(cell), "run: make record"
 
@@ -153,7 +144,7 @@ def coarse(record: dict) -> bool:
 
 
 def test_checks_have_the_resolution_asked_for():
-    found = {record["claim"] for record in records() if coarse(record)}
+    found = {record["claim"] for record in recorded(find_book(ROOT)) if coarse(record)}
     assert found == set(EXCEPTIONS["resolution"]), "the list may only shrink: a check that is fine leaves it"
 
 
