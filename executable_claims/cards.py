@@ -11,10 +11,8 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable
 
 from docutils import nodes
-from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.transforms.post_transforms import SphinxPostTransform
@@ -215,7 +213,7 @@ def definitions(rows: list[tuple[str, nodes.paragraph]]) -> nodes.definition_lis
     return listed
 
 
-# --- placeholders, filled once every chapter has been read ---------------------------------------------------
+# --- placeholders, filled once every chapter has been read --------------------------------------------------
 
 
 class pending_verdict(nodes.Inline, nodes.Element):
@@ -315,7 +313,8 @@ class FillPlaceholders(SphinxPostTransform):
     def badge_html(self, claim_id: str) -> str:
         """The verdict as HTML, linked to the card of the claim if a cell has decided it."""
         link = self.verdict_link(claim_id)
-        html = f'<span class="{" ".join(badge(link.astext())["classes"])}" title="{claim_id}">{link.astext()}</span>'
+        classes = " ".join(badge(link.astext())["classes"])
+        html = f'<span class="{classes}" title="{claim_id}">{link.astext()}</span>'
         return f'<a class="verdict-link" href="{link["refuri"]}">{html}</a>' if "refuri" in link else html
 
     def page_links(self, claim_id: str) -> list[nodes.Node]:
@@ -346,7 +345,9 @@ class FillPlaceholders(SphinxPostTransform):
     def paper_link(self, key: str) -> nodes.Node:
         paper = next(paper for paper in read_ledger() if paper.key == key)
         name = [nodes.emphasis("", paper.title), nodes.Text(f" {key}")]
-        pages = [page for claim in paper.claims if (page := ledger_pages(self.env).get(f"verdict-{claim.id}"))]
+        pages = [
+            page for claim in paper.claims if (page := ledger_pages(self.env).get(f"verdict-{claim.id}"))
+        ]
         if not pages:
             return nodes.inline("", "", *name)
         target = self.app.builder.get_relative_uri(self.env.docname, pages[0])

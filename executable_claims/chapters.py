@@ -58,7 +58,7 @@ def decided(cell: NotebookNode) -> list[str]:
     call = last[0].value
     found = call.args if getattr(call.func, "id", None) == TABLE else [call]
     checks = (one for one in found if isinstance(one, ast.Call) and getattr(one.func, "id", None) in CHECKS)
-    return [one.args[0].value for one in checks if one.args and isinstance(one.args[0], ast.Constant)]
+    return [str(one.args[0].value) for one in checks if one.args and isinstance(one.args[0], ast.Constant)]
 
 
 def recorded(book: Book) -> list[dict]:
@@ -71,12 +71,14 @@ def recorded(book: Book) -> list[dict]:
 def words(path: Path) -> int:
     """How many words of prose and captions a page has, formulas and code left out."""
     prose = [cell.source for cell in cells(path) if cell.cell_type == "markdown"]
-    prose += [cell.metadata.get("mystnb", {}).get("figure", {}).get("caption", "") for cell in code_cells(path)]
+    prose += [
+        cell.metadata.get("mystnb", {}).get("figure", {}).get("caption", "") for cell in code_cells(path)
+    ]
     return len(NO_PROSE.sub(" ", "\n".join(prose)).split())
 
 
 def mistakes(book: Book) -> Iterator[str]:
-    """What the chapters of a book have wrong: one that decides no claim, and a claim that is decided twice."""
+    """What the chapters of a book have wrong: one that decides no claim, a claim decided twice."""
     places: dict[str, list[str]] = defaultdict(list)
     for path in executed(book):
         found = [claim for cell in code_cells(path) for claim in decided(cell)]

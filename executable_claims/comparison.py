@@ -1,4 +1,4 @@
-"""Comparisons of arrays with what they should be, entry by entry, and how wrong a theory they would notice."""
+"""Compares arrays with what they should be, and says how wrong a theory would be noticed."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Comparison:
 def number(name: str, value: float, most: float = np.inf, positive: bool = False) -> float:
     """Return ``value`` as a float that is not negative and at most ``most``, or raise ``ValueError``."""
     found = numbers(name, value)
-    if found.shape or not (0 < found if positive else 0 <= found) or found > most:
+    if found.shape or not (found > 0 if positive else found >= 0) or found > most:
         least = "a number above 0" if positive else "a number from 0"
         raise ValueError(f"{name} is {value!r}, allowed: {least}{f' to {most:g}' if most < np.inf else ''}")
     return float(found)
@@ -79,7 +79,9 @@ def numbers(name: str, value: ArrayLike) -> np.ndarray:
     return entries
 
 
-def broadcast(measured: ArrayLike, targets: Mapping[str, ArrayLike]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+def broadcast(
+    measured: ArrayLike, targets: Mapping[str, ArrayLike]
+) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Return the measured entries, and the targets in their shape.
 
     Raises ``ValueError`` for empty or non-finite arrays, other shapes, and for targets that are missing or
@@ -156,7 +158,8 @@ def resolution(
             steps = np.where(target == 0, 0.0 if scale is None else scale, np.abs(target))
             for way in MOVES[name]:
                 edge = way * values + atol
-                last = edge / (1 - rtol * np.sign(edge)) if rtol < 1 else np.where(edge < 0, edge / (1 + rtol), np.inf)
+                slope = 1 - rtol * np.sign(edge)
+                last = np.where(slope > 0, edge / slope, np.inf)
                 found.append(np.where(steps > 0, (last - way * target) / steps, np.inf).min())
             if not steps.any():
                 return None

@@ -1,4 +1,4 @@
-"""Where a book keeps its pages, its ledger and what is recorded of it: ``[tool.executable-claims]`` of its pyproject.toml."""
+"""Where a book keeps its pages, its ledger and its records: a table of its pyproject.toml."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 TABLE = "executable-claims"
 
@@ -67,13 +68,15 @@ def _book_at(start: Path) -> Book:
             table = tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {}).get(TABLE)
             if table is not None:
                 return _read(folder, table)
-    raise ValueError(f"start is {str(start)!r}, allowed: a folder of a book, whose pyproject.toml has [tool.{TABLE}]")
+    raise ValueError(
+        f"start is {str(start)!r}, allowed: one in a book, with [tool.{TABLE}] in pyproject.toml"
+    )
 
 
-def _read(root: Path, table: Mapping[str, object]) -> Book:
+def _read(root: Path, table: Mapping[str, Any]) -> Book:
     known = {each.name for each in fields(Book)} - {"root"}
     if unknown := sorted(set(table) - known):
-        raise ValueError(
-            f"{root / 'pyproject.toml'}: [tool.{TABLE}] has {', '.join(unknown)}; allowed: {', '.join(sorted(known))}"
-        )
-    return Book(root, **{name: tuple(value) if isinstance(value, list) else value for name, value in table.items()})
+        allowed = ", ".join(sorted(known))
+        raise ValueError(f"{root}: [tool.{TABLE}] has {', '.join(unknown)}; allowed: {allowed}")
+    lists = {name: tuple(value) for name, value in table.items() if isinstance(value, list)}
+    return Book(root, **{**table, **lists})

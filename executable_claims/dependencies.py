@@ -2,7 +2,7 @@
 
 Nothing is imported to find out.  A page reaches what it imports, by name, and whatever the definition of a
 name uses; a comment, a docstring or a function that it does not reach is no reason to execute it again.  What
-a module does when it is imported (any statement that is no definition) counts where anything of it is reached.
+a module does when it is imported, besides definitions, counts where anything of it is reached.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pathlib import Path
 from executable_claims.configuration import Book
 from executable_claims.ledger import read_ledger
 
+PLAIN = ("dataclass", "cache", "lru_cache", "wraps", "contextmanager")  # decorators that note nothing
 MAGIC = re.compile(r"^[%!].*", re.M)
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -53,24 +54,21 @@ def without_docstrings(tree: ast.Module) -> ast.Module:
 
 def bindings(statement: ast.stmt) -> list[str]:
     """The names that a statement at the top of a module binds, if that is all that it does."""
-    if isinstance(statement, DOCUMENTED) and not registering(statement):
+    if isinstance(statement, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and not registering(
+        statement
+    ):
         return [statement.name]
     if isinstance(statement, ast.Assign | ast.AnnAssign):
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-        named = [one for target in targets for one in (target.elts if isinstance(target, ast.Tuple) else [target])]
-        return [one.id for one in named if isinstance(one, ast.Name)] if all_names(named) else []
+        named = [one for target in targets for one in getattr(target, "elts", [target])]
+        return [one.id for one in named] if all(isinstance(one, ast.Name) for one in named) else []
     return []
 
 
-def all_names(nodes: list[ast.expr]) -> bool:
-    return all(isinstance(node, ast.Name) for node in nodes)
-
-
-def registering(definition: ast.stmt) -> bool:
+def registering(definition: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """Whether a decorator of the module's own packages may note the definition somewhere."""
-    plain = {"dataclass", "cache", "lru_cache", "wraps", "staticmethod", "singledispatch", "contextmanager", "total_ordering"}
     heads = [one.func if isinstance(one, ast.Call) else one for one in definition.decorator_list]
-    return any(getattr(head, "id", getattr(head, "attr", "")) not in plain for head in heads)
+    return any(getattr(head, "id", getattr(head, "attr", "")) not in PLAIN for head in heads)
 
 
 def origins(tree: ast.AST, package: str) -> dict[str, tuple[str, str]]:
@@ -81,7 +79,7 @@ def origins(tree: ast.AST, package: str) -> dict[str, tuple[str, str]]:
             for alias in node.names:
                 found[alias.asname or alias.name] = (alias.name, "")
         elif isinstance(node, ast.ImportFrom):
-            origin = resolve_name("." * node.level + (node.module or ""), package) if node.level else node.module
+            origin = resolve_name("." * node.level + (node.module or ""), package)
             found |= {alias.asname or alias.name: (origin, alias.name) for alias in node.names}
     return found
 
@@ -166,7 +164,10 @@ class Reach:
         return self.known[name]
 
     def follow(
-        self, uses: Iterable[tuple[str, ...]], imports: Mapping[str, tuple[str, str]], home: Module | None = None
+        self,
+        uses: Iterable[tuple[str, ...]],
+        imports: Mapping[str, tuple[str, str]],
+        home: Module | None = None,
     ) -> None:
         """Add what the names lead to, where ``home`` is the module that they stand in."""
         for path in uses:
@@ -218,7 +219,7 @@ class Reach:
 def reach(code: str, book: Book, whole: bool = False) -> Reach:
     """Return what the code of a page reaches in the book's modules.
 
-    Of the modules that are loaded by name these are the ones that the page names, or for a ``whole`` page all.
+    Of the modules that are loaded by name it reaches those that it names, or all if it is ``whole``.
     """
     tree = ast.parse(MAGIC.sub("", code))
     keys = tuple(f"{paper.key}-" for paper in read_ledger(book.folder("ledger")))
@@ -230,7 +231,8 @@ def reach(code: str, book: Book, whole: bool = False) -> Reach:
     found.follow(used([tree]), imports)
     for path in sorted(book.root.glob(book.by_name)) if book.by_name else ():
         name = path.relative_to(book.root).with_suffix("").as_posix().replace("/", ".")
-        if name.rpartition(".")[0] in found.modules and (whole or found.find(name).texts & found.texts):
+        loaded = found.find(name) if name.rpartition(".")[0] in found.modules else None
+        if loaded and (whole or loaded.texts & found.texts):
             found.add(name)
     return found
 

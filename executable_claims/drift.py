@@ -24,7 +24,6 @@ from executable_claims.dependencies import without_docstrings
 from executable_claims.ledger import read_ledger
 
 
-
 @dataclass(frozen=True)
 class Measured:
     """What one claim measured: the worst entry, what it was compared with, and the ``tolerance`` there."""
@@ -96,9 +95,9 @@ def read_releases(path: Path | None = None) -> tuple[Release, ...]:
     """Return the releases in a log, the book's own, the oldest first; none if there is no log."""
     path = path or find_book().folder("log")
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    releases = [Release(**json.loads(line)) for line in lines]
+    releases = [json.loads(line) for line in lines]
     return tuple(
-        replace(each, claims={name: Measured(**one) for name, one in each.claims.items()})
+        Release(**{**each, "claims": {name: Measured(**one) for name, one in each["claims"].items()}})
         for each in releases
     )
 

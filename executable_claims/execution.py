@@ -98,7 +98,10 @@ def execute(env: BuildEnvironment, docname: str) -> float:
     """Execute a page in its folder, with the book's modules, and keep its outcome; return the seconds."""
     path, page, folder = Path(env.doc2path(docname)), notebook(env, docname), cache_folder(env, docname)
     book = find_book(Path(env.srcdir))
-    search = [*(str(book.root / each) for each in book.modules), *filter(None, [os.environ.get("PYTHONPATH")])]
+    search = [
+        *(str(book.root / each) for each in book.modules),
+        *filter(None, [os.environ.get("PYTHONPATH")]),
+    ]
     variables = {"OMP_NUM_THREADS": "1", **os.environ, "PYTHONPATH": os.pathsep.join(search)}
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as sockets:

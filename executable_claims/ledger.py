@@ -149,7 +149,7 @@ def read_paper(path: Path) -> Paper:
         raise ValueError(
             f"{path.name}: {error!r}; allowed: a mapping of paper, claims, errata and remarks"
         ) from None
-    if mistakes or (mistakes := [*_mistakes(paper)]):
+    if paper is None or mistakes or (mistakes := [*_mistakes(paper)]):
         raise ValueError("\n".join(f"{path.name}:{_line(text, one)} {one}" for one in mistakes))
     return paper
 

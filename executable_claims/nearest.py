@@ -1,4 +1,4 @@
-"""Prints the tests nearest to what was changed since the last commit: ``python -m executable_claims.nearest``.
+"""Prints the tests nearest to what was changed since the last commit.
 
 Next to a module stand the tests that mirror it, next to a page its own cells, next to a ledger none.
 """
@@ -15,7 +15,9 @@ def changed(root: Path) -> list[Path]:
     """The files that differ from the last commit, and those that git does not know."""
     git = ["git", "-C", str(root)]
     listed = [[*git, "diff", "--name-only", "HEAD"], [*git, "ls-files", "--others", "--exclude-standard"]]
-    lines = [subprocess.run(one, capture_output=True, text=True, check=True).stdout.splitlines() for one in listed]
+    lines = [
+        subprocess.run(one, capture_output=True, text=True, check=True).stdout.splitlines() for one in listed
+    ]
     return [Path(line) for each in lines for line in each]
 
 
@@ -29,13 +31,19 @@ def tests_of(path: Path, book: Book) -> list[Path]:
         return [path]
     name = f"test_{path.stem}.py"
     inner = Path(*path.parts[1:-1])
-    return [path.parent / "tests" / name, Path("tests") / inner / name, Path("tests") / path.parent.name / name]
+    return [
+        path.parent / "tests" / name,
+        Path("tests") / inner / name,
+        Path("tests") / path.parent.name / name,
+    ]
 
 
 def main() -> None:
     """Print the tests, one a line."""
     book = find_book()
-    near = {test for path in changed(book.root) for test in tests_of(path, book) if (book.root / test).is_file()}
+    near = {
+        test for path in changed(book.root) for test in tests_of(path, book) if (book.root / test).is_file()
+    }
     print(*sorted(near), sep="\n")
 
 

@@ -117,7 +117,11 @@ class Scorecard(LedgerDirective):
         found = nodes.paragraph("", "", pending_resolution(claim=claim.id), classes=["claim-place"])
         words = [nodes.paragraph("", claim.in_words)]
         words += [self.parsed(f"*Not here:* {claim.reason}")] if claim.reason else []
-        return [nodes.container("", verdict, found), nodes.container("", name, place), nodes.container("", *words)]
+        return [
+            nodes.container("", verdict, found),
+            nodes.container("", name, place),
+            nodes.container("", *words),
+        ]
 
 
 class Notes(LedgerDirective):
@@ -150,7 +154,12 @@ class Notes(LedgerDirective):
         box += nodes.paragraph("", "", place, classes=["claim-head"])
         evidence = nodes.paragraph("", "" if note.claims else "read in the text; no cell rests on it")
         for claim in note.claims:
-            evidence += [pending_verdict(claim=claim), nodes.Text(" "), nodes.literal("", claim), nodes.Text(" ")]
+            evidence += [
+                pending_verdict(claim=claim),
+                nodes.Text(" "),
+                nodes.literal("", claim),
+                nodes.Text(" "),
+            ]
         texts = {"Printed": note.printed, "Wrong": note.wrong, "Repair": note.repair}
         rows = [(term, self.parsed(text)) for term, text in texts.items() if text]
         box += definitions([*rows, ("Evidence", evidence)])
@@ -175,7 +184,9 @@ class Remarks(Notes):
 
 def as_erratum(claim: Claim) -> Erratum:
     """A claim that is wrong as printed, as an entry of the list of errata."""
-    return Erratum(claim.id, claim.paper, claim.place, claim.statement, claim.wrong, claim.corrected, (claim.id,))
+    return Erratum(
+        claim.id, claim.paper, claim.place, claim.statement, claim.wrong, claim.corrected, (claim.id,)
+    )
 
 
 def setup(app: Sphinx) -> None:

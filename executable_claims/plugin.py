@@ -127,7 +127,9 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> Chapter | 
     return Chapter.from_parent(parent, path=file_path) if inside and is_executed(file_path) else None
 
 
-def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(
+    session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
+) -> None:
     """Before chapters run: read all of them, and say what is wrong with the claims that they decide."""
     if any(isinstance(item, TimeBudget) for item in items) and (found := [*mistakes(config.stash[BOOK])]):
         raise pytest.UsageError("\n".join(found))

@@ -39,7 +39,7 @@ def passes(book: Book, page: Path, shift: int) -> bool:
 
 
 def read_results(book: Book) -> dict[str, dict]:
-    """Return what has been found: of each chapter the key of its code, and the shifts that passed and failed."""
+    """Return what was found of each chapter: the key of its code, and which shifts passed and failed."""
     path = book.folder("seeds")
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 

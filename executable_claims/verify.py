@@ -192,8 +192,8 @@ def _refuse_no_check(check: Mapping[str, Any], variants: Mapping[str, Variant | 
                 )
         if exact and "predicted" not in targets and "predicted" in changed:
             raise ValueError(
-                f"{role} {variant.what!r} asks for equality without a tolerance, which nothing measured would "
-                "pass; allowed: bounds, as in the claim"
+                f"{role} {variant.what!r} asks for equality without a tolerance, which nothing measured "
+                "would pass; allowed: bounds, as in the claim"
             )
 
 
@@ -210,8 +210,8 @@ def _refuse_near(role: str, variant: Variant, check: Mapping[str, Any]) -> None:
     apart = np.any(away, axis=0).mean()
     if apart < variant.share:
         raise ValueError(
-            f"{role} {variant.what!r} is farther from the claim than the tolerance in {100 * apart:.3g} % of the "
-            f"{values.size} entries, allowed: in at least {100 * variant.share:.3g} %, where it must fail"
+            f"{role} {variant.what!r} is farther from the claim than the tolerance in {100 * apart:.3g} % of "
+            f"the {values.size} entries, allowed: in at least {100 * variant.share:.3g} %, where it must fail"
         )
 
 
@@ -234,16 +234,16 @@ def verify(
     """Decide one claim of the ledger by a measurement and a negative control.
 
     ``measured`` is compared with ``predicted`` or with bounds as in :func:`.comparison.compare`;
-    ``because`` says where the tolerance comes from.  ``control`` must fail.  ``families`` says what was drawn,
-    ``scale`` what a target of zero is small beside.  For a claim that the ledger
-    expects to be corrected or refuted, the comparison is the repaired statement or the evidence, and
-    ``printed`` is the statement as the paper has it, which must fail.  For a stand-in, ``data`` names the
-    data used instead of the paper's.
+    ``because`` says where the tolerance comes from.  ``control`` must fail.  ``families`` says what was
+    drawn, ``scale`` what a target of zero is small beside.  For a claim that the ledger expects to be
+    corrected or refuted, the comparison is the repaired statement or the evidence, and ``printed`` is the
+    statement as the paper has it, which must fail.  For a stand-in, ``data`` names the data used instead of
+    the paper's.
 
-    Raises :class:`ClaimFailed` when the claim fails, when the control or the printed form passes, or when the
-    verdict differs from the ledger's; ``ValueError`` for an unknown id, a missing reason, numbers that cannot
-    be compared, a comparison that no error of the theory would fail, a measurement compared with itself, and a
-    control that is the negation of the claim or within its tolerance.
+    Raises :class:`ClaimFailed` when the claim fails, when the control or the printed form passes, or when
+    the verdict differs from the ledger's; ``ValueError`` for an unknown id, a missing reason, numbers that
+    cannot be compared, a comparison that no error of the theory would fail, a measurement compared with
+    itself, and a control that is the negation of the claim or within its tolerance.
     """
     claim = find_claim(claim_id)
     where = f"{claim_id} ({claim.place})"
@@ -252,7 +252,7 @@ def verify(
     check: dict[str, Any] = {"measured": measured, "targets": targets, "rtol": rtol, "atol": atol}
     try:
         for name, text in (("because", because), ("data", data), ("families", families)):
-            if text is not None or name == "because":
+            if text is not None:
                 _refuse_blank(name, text)
         if scale is not None:
             scale = number("scale", scale, positive=True)
@@ -263,7 +263,9 @@ def verify(
     except ValueError as error:
         raise ValueError(f"{claim_id}: {error}") from None
     if finest == np.inf:
-        raise ValueError(f"{claim_id}: rtol is {rtol}, allowed: one that some error of the theory would exceed")
+        raise ValueError(
+            f"{claim_id}: rtol is {rtol}, allowed: one that some error of the theory would exceed"
+        )
     if not main.holds:
         raise ClaimFailed(f"{where} fails: {main}; tolerance: {because}")
     for role, varied, passes in (

@@ -7,10 +7,11 @@ from html import escape
 from string import Template
 
 from docutils import nodes
-from executable_claims.execution import page_keys
 from provenance import LICENCE, citation, commit, now, report_address, repository
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
+
+from executable_claims.execution import page_keys
 
 COLAB = "https://colab.research.google.com/"
 RUNNING = Template("""

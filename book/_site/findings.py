@@ -5,7 +5,6 @@ And figures that move, and sentences, on other pages than their own.
 
 from __future__ import annotations
 
-from executable_claims.cards import dependent_pages
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
@@ -13,6 +12,8 @@ from sphinx.environment import BuildEnvironment
 from sphinx.errors import ExtensionError
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxDirective, SphinxRole
+
+from executable_claims.cards import dependent_pages
 
 
 class pending_picture(nodes.General, nodes.Element):

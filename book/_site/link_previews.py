@@ -10,9 +10,10 @@ from functools import cache
 from html import escape
 from pathlib import Path
 
-import executable_claims
 from matplotlib import get_data_path
 from PIL import Image, ImageDraw, ImageFont
+
+import executable_claims
 
 SIZE = (1200, 630)
 MARGIN = 70

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import nbformat
 from docutils import nodes
-from executable_claims.execution import executed_notebook, page_keys
 from provenance import repository
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
+
+from executable_claims.execution import executed_notebook, page_keys
 
 FENCE = re.compile(r"^(`{3,}|:{3,})\{([\w:-]+)\}[ ]*(.*)\n((?:.*\n)*?)\1[ ]*$", re.M)
 OPTION = re.compile(r"^:(\w+):.*\n", re.M)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from executable_claims.cards import LedgerDirective, dependent_pages, details
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.errors import ExtensionError
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxRole
+
+from executable_claims.cards import LedgerDirective, dependent_pages, details
 
 WORDS_A_MINUTE = 150  # a formula counts by its parts
 

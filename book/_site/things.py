@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from textwrap import shorten
 
-from executable_claims.cards import erratum_of, ledger_pages, verdict_of, verdicts
 from docutils import nodes
 from plain_text import plain
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
+from executable_claims.cards import erratum_of, ledger_pages, verdict_of, verdicts
 from executable_claims.ledger import Paper, read_ledger
 
 SECTIONED = (nodes.section, nodes.document)

@@ -1,4 +1,4 @@
-"""Another book: the demo is built and tested with the engine installed, where neither lib nor torch can be imported."""
+"""Another book: the demo is built and tested where the engine is installed, and neither lib nor torch is."""
 
 import json
 import os
@@ -29,7 +29,7 @@ sys.meta_path.insert(0, Refused())
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory):
-    """Variables of an environment in which the engine is installed, not linked, and the rest of a book is not."""
+    """An environment in which the engine is installed, not linked, and the rest of a book is not."""
     folder = tmp_path_factory.mktemp("installed")
     source = tmp_path_factory.mktemp("source") / "executable_claims"
     left_out = shutil.ignore_patterns("tests", "__pycache__", "*.egg-info", "build")
@@ -70,7 +70,9 @@ def test_the_engine_is_the_installed_one_and_neither_lib_nor_torch_can_be_import
     code, output = run(environment, built, "-m", "pytest", "--version")
     assert code == 0, output
     script = "import executable_claims; print(executable_claims.__file__)\nimport lib"
-    found = subprocess.run([sys.executable, "-c", script], cwd=built, env=environment, capture_output=True, text=True)
+    found = subprocess.run(
+        [sys.executable, "-c", script], cwd=built, env=environment, capture_output=True, text=True
+    )
     assert environment["PYTHONPATH"] in found.stdout and "lib is not part of the engine" in found.stderr
 
 
@@ -133,7 +135,9 @@ def test_the_demo_passes_its_tests_also_with_another_seed(environment, built):
         ("predicted=3.4)", "predicted=edge)", "may1976-two-cycle .*the printed statement holds after all"),
     ],
 )
-def test_a_wrong_theory_fails_the_build_and_the_tests_and_names_the_claim(environment, tmp_path, old, new, message):
+def test_a_wrong_theory_fails_the_build_and_the_tests_and_names_the_claim(
+    environment, tmp_path, old, new, message
+):
     folder = tmp_path / "demo"
     shutil.copytree(DEMO, folder, ignore=shutil.ignore_patterns("_build", "__pycache__"))
     text = (folder / PAGE).read_text(encoding="utf-8")
@@ -149,7 +153,11 @@ def test_a_wrong_theory_fails_the_build_and_the_tests_and_names_the_claim(enviro
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('"may1976-two-cycle"', '"may1976-fixed-point"', "may1976-fixed-point is decided twice: book/logistic_map"),
+        (
+            '"may1976-two-cycle"',
+            '"may1976-fixed-point"',
+            "may1976-fixed-point is decided twice: book/logistic_map",
+        ),
         ("verify(", "str(", "two_cycle.md: decides no claim"),
     ],
 )

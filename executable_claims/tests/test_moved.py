@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from executable_claims.verify import Variant, verify
 from executable_claims.moved import moved, values
+from executable_claims.verify import Variant, verify
 
 CLAIM = "may1976-fixed-point"
 
@@ -86,7 +86,9 @@ def test_counts_may_not_move():
     ],
 )
 def test_a_number_under_a_bound_may_move_by_a_tenth_of_the_room_and_of_itself(bound, old, new, seen):
-    found = [text for text in moved(recorded(old, **bound), recorded(new, **bound)) if "resolution" not in text]
+    found = [
+        text for text in moved(recorded(old, **bound), recorded(new, **bound)) if "resolution" not in text
+    ]
     assert bool(found) == seen
 
 

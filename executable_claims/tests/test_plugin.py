@@ -58,5 +58,5 @@ def test_a_book_is_found_from_a_folder_of_it_and_its_settings_are_checked(tmp_pa
     (other / "pyproject.toml").write_text("[tool.executable-claims]\ncolour = 1\n")
     with pytest.raises(ValueError, match="has colour; allowed: attacks, by_name"):
         find_book(other)
-    with pytest.raises(ValueError, match="allowed: a folder of a book"):
+    with pytest.raises(ValueError, match="allowed: one in a book"):
         find_book(tmp_path.parent)

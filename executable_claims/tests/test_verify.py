@@ -125,7 +125,7 @@ def test_the_resolution_of_a_zero_needs_a_scale_and_is_in_units_of_it():
 
 
 def test_what_no_error_of_the_theory_would_fail_is_refused():
-    with pytest.raises(ValueError, match="toy-a: rtol is 1.5, allowed: one that some error"):
+    with pytest.raises(ValueError, match=r"toy-a: rtol is 1\.5, allowed: one that some error"):
         check(rtol=1.5, control=Variant("the other sign", predicted=-9.0, measured=1e9))
 
 
@@ -334,7 +334,11 @@ TWICE = "- {id: toy-a, place: P, printed: A, wrong: B, repair: C}\n"
         ("statement: S", "statement: S\n  colour: red", "toy-a: unknown field colour, allowed: id, paper"),
         (f"  in_words: {WORDS}\n", "", "3: toy-a: field in_words is missing"),
         ("  about: Lemma 3\n", "", "toy-a: field about is missing"),
-        ("about: Lemma 3", "about: the lemma", "toy-a: about is 'the lemma', allowed: one or more of Theorem"),
+        (
+            "about: Lemma 3",
+            "about: the lemma",
+            "toy-a: about is 'the lemma', allowed: one or more of Theorem",
+        ),
         ("about: Lemma 3", "about: Lemma 3 (ii)", "toy-a: about is"),
         (WORDS, "It grows like $t$ and so on.", "toy-a: in_words is 'It grows"),
         (WORDS, "No full stop at the end", "toy-a: in_words is 'No full"),

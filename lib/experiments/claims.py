@@ -20,8 +20,8 @@ def verify_recorded(
 ) -> Verdict:
     """Decide a claim by the record of an experiment, after the same check at the quick configuration.
 
-    ``check`` maps the metrics of the seeds to the keyword arguments of :func:`executable_claims.verify.verify`.  It
-    is called twice: with what the quick configuration gives for ``seeds`` on this machine, computed once
+    ``check`` maps the metrics of the seeds to the keyword arguments of ``executable_claims.verify``.  It is
+    called twice: with what the quick configuration gives for ``seeds`` on this machine, computed once
     however many claims rest on it, and with the metrics on record of ``variant``, whose verdict is returned.
     A chapter that decides a claim so runs the check at reduced size whenever it is tested.
 

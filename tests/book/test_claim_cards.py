@@ -23,7 +23,12 @@ def test_the_line_of_a_card_shows_measured_predicted_and_control():
         *("measured 3", "predicted 3.1 ± 0.25", "would notice 8.5 %", "control fails in 3 of 4")
     ]
     single = decided(measured=2.0, predicted=None, at_most=3.0, atol=0.0, control=Variant("no", measured=4.0))
-    assert line_numbers(single) == ["measured 2", "at most 3", "the data come within 33 % of the bound", "control fails"]
+    assert line_numbers(single) == [
+        "measured 2",
+        "at most 3",
+        "the data come within 33 % of the bound",
+        "control fails",
+    ]
 
 
 def test_the_papers_claims_and_ours_are_counted_apart():
@@ -33,7 +38,9 @@ def test_the_papers_claims_and_ours_are_counted_apart():
     record = {"verdict": "verified"}
     env = SimpleNamespace(claim_verdicts={one.id: {"record": record} for one in (ours, theirs)})
     whole, own = tally(env), tally(env, OURS)
-    assert whole["claims"] + own["claims"] == len(claims) and own["claims"] == sum(bool(one.ours) for one in claims)
+    assert whole["claims"] + own["claims"] == len(claims) and own["claims"] == sum(
+        bool(one.ours) for one in claims
+    )
     assert (whole["decided"], own["decided"]) == (whole["verified"], own["verified"]) == (1, 1)
     assert whole[NOT_HERE] == sum(one.expected == NOT_HERE for one in claims) > 0
     for counts in (whole, own):

@@ -115,7 +115,9 @@ def test_what_a_module_does_when_it_is_imported_changes_all_that_reach_it(copy):
         ("book/_site/offline_site.py", set()),
     ],
 )
-def test_data_change_the_pages_on_all_papers_that_read_them_and_the_chapters_that_name_them(copy, file, pages):
+def test_data_change_the_pages_on_all_papers_that_read_them_and_the_chapters_that_name_them(
+    copy, file, pages
+):
     assert changed_by(copy, file, lambda text: text + "\n") == pages
 
 
@@ -129,7 +131,7 @@ def test_a_claim_changes_the_chapter_that_names_it_and_the_pages_on_all_papers(c
     before = keys(copy)
     text = path.read_text(encoding="utf-8")
     start = text.index(f"id: {claim}\n")
-    path.write_text(text[:start] + text[start:].replace("place: \"", "place: \"There, ", 1), encoding="utf-8")
+    path.write_text(text[:start] + text[start:].replace('place: "', 'place: "There, ', 1), encoding="utf-8")
     ledger._papers.cache_clear()
     after = keys(copy)
     path.write_text(text, encoding="utf-8")
@@ -155,12 +157,12 @@ import ast, json, os, sys
 from pathlib import Path
 
 page, root = Path(sys.argv[1]), sys.argv[2]
-ran = set()
+ran, ours = set(), (f"{root}/lib/", f"{root}/executable_claims/")
 
 
 def trace(frame, event, argument):
     # The body of a class runs when it is imported; only functions have optimised locals.
-    if frame.f_code.co_flags & 1 and frame.f_code.co_filename.startswith((f"{root}/lib/", f"{root}/executable_claims/")):
+    if frame.f_code.co_flags & 1 and frame.f_code.co_filename.startswith(ours):
         name = frame.f_code.co_qualname.partition(".")[0]
         path = Path(frame.f_code.co_filename).relative_to(root).with_suffix("").as_posix()
         ran.add((path.removesuffix("/__init__").replace("/", "."), name))
@@ -195,7 +197,11 @@ def test_what_a_chapter_runs_is_what_was_found_in_its_source(page):
 
 
 def test_only_chapters_that_train_torch_networks_import_torch():
-    found = {name(path) for path in PAGES if "torch" in reach(code(path), find_book(ROOT), path.parent == BOOK).outside}
+    found = {
+        name(path)
+        for path in PAGES
+        if "torch" in reach(code(path), find_book(ROOT), path.parent == BOOK).outside
+    }
     assert found == WITH_TORCH
 
 

@@ -3,12 +3,13 @@
 from types import SimpleNamespace
 
 import pytest
-from executable_claims.cards import details, summary
 from docutils import nodes
 from docutils.parsers.rst import DirectiveError
 from hypothesis import given
 from hypothesis import strategies as st
 from questions import WORDS_A_MINUTE, Questions, duration, minutes, words
+
+from executable_claims.cards import details, summary
 
 
 def page(*parts):

@@ -1,7 +1,6 @@
 """A claim rests on a record only if the same check runs, in the tests, at reduced size."""
 
 import ast
-
 from types import SimpleNamespace
 
 import pytest
@@ -9,7 +8,6 @@ import pytest
 from executable_claims import ClaimFailed, Variant, ledger
 from executable_claims.ledger import Claim, Paper
 from lib.experiments import claims
-
 from tests.book import test_book
 
 NOTEBOOKS = [
@@ -61,6 +59,7 @@ def test_no_claim_of_the_book_rests_on_a_record_alone(path):
 
 
 BASE = Claim("toy-a", "toy", "Theorem 1", "Theorem 1", "identity", "A sentence.", "Statement.", "verified")
+
 
 @pytest.mark.parametrize(
     ("quick", "full", "failure"),
