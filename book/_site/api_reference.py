@@ -36,6 +36,5 @@ def list_modules(app: Sphinx, docname: str, content: list[str]) -> None:
     content[0] = BLOCK.sub(sections, content[0])
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     app.connect("source-read", list_modules)
-    return {"version": "1", "parallel_read_safe": True}

@@ -72,7 +72,6 @@ def write_scripts(app: Sphinx, exception: Exception | None) -> None:
             target.write_text(classic(module), encoding="utf-8")
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     app.connect("html-page-context", replace_modules)
     app.connect("build-finished", write_scripts)
-    return {"version": "1", "parallel_read_safe": True}

@@ -142,7 +142,6 @@ def write(app: Sphinx, pagename: str, templatename: str, context: dict, doctree:
     context["body"] = context["body"].replace("</h1>\n", f"</h1>\n{under}", 1)
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     app.add_css_file("paper.css", media="print", priority=901)
     app.connect("html-page-context", write, priority=880)  # after the theme's buttons
-    return {"version": "1", "parallel_read_safe": True}

@@ -61,7 +61,6 @@ def describe_claim(app: Sphinx, claim: Claim, verdict: str) -> str:
     return f'{tags(preview, picture, base and address)}\n<link rel="canonical" href="{address}">'
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     app.connect("html-page-context", describe, priority=930)
     app.connect("claim-head", describe_claim)
-    return {"version": "1", "parallel_read_safe": True}

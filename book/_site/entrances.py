@@ -88,6 +88,5 @@ def write(app: Sphinx, exception: Exception | None) -> None:
         (site / name).write_text(text, encoding="utf-8")
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     app.connect("build-finished", write, priority=950)  # after the claims have their addresses
-    return {"version": "1", "parallel_read_safe": True}

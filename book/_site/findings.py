@@ -133,7 +133,7 @@ def thumbnail(app: Sphinx, figure: str) -> pending_picture:
     return pending_picture(figure=figure, small=True)
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     for node in (pending_picture, pending_moving, pending_short):
         app.add_node(node)
     app.add_role("in-short", InShort())
@@ -142,4 +142,3 @@ def setup(app: Sphinx) -> dict:
     app.add_directive("moving", Moving)
     app.add_post_transform(FillBorrowed)
     app.add_post_transform(LinkStates)
-    return {"version": "1", "parallel_read_safe": True}

@@ -69,7 +69,6 @@ def settle(app: Sphinx, pagename: str, templatename: str, context: dict, doctree
     context["metatags"] = PRELOAD + context.get("metatags", "")
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     app.add_js_file(None, body=CHOOSE_COLOURS, priority=1)
     app.connect("html-page-context", settle, priority=960)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": False}

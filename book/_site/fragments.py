@@ -107,6 +107,5 @@ def write_fragments(app: Sphinx, exception: Exception | None) -> None:
         target.write_text(mark + script, encoding="utf-8")
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     app.connect("build-finished", write_fragments, priority=600)  # after pages are as they stay
-    return {"version": "1", "parallel_read_safe": True}

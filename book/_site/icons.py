@@ -40,6 +40,5 @@ def write_icons(app: Sphinx, exception: Exception | None) -> None:
         path.write_text(SOURCE.sub(r'\1woff) format("woff")', sheet), encoding="utf-8")
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     app.connect("build-finished", write_icons, priority=995)  # when the sheets name what is shown alone
-    return {"version": "1", "parallel_read_safe": True}

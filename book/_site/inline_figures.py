@@ -44,8 +44,7 @@ def write_letters(app: Sphinx, exception: Exception | None) -> None:
     (static / "letters.css").write_text(write_fonts(letters, static / "letters"), encoding="utf-8")
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     app.add_post_transform(InlineFigures)
     app.add_css_file("letters.css")
     app.connect("build-finished", write_letters)
-    return {"version": "1", "parallel_read_safe": True}

@@ -125,8 +125,7 @@ def write_sheet(app: Sphinx, exception: Exception | None) -> None:
     shutil.copytree(mathjax() / FONTS, static / "mathematics", dirs_exist_ok=True)
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     app.add_css_file("mathematics.css")
     app.connect("html-page-context", typeset_page, priority=950)
     app.connect("build-finished", write_sheet)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": False}

@@ -33,10 +33,13 @@ BOXES = {
     "admonition": "",
 }
 FIRST_CELL = """\
-# This notebook needs the book's own code, lib.
+# This notebook needs the book's own code, and its ledger.
 try:
     import lib
-except ImportError:
+    from executable_claims.configuration import find_book
+
+    find_book()
+except (ImportError, ValueError):
     raise SystemExit("{how}") from None"""
 WRITTEN: set[str] = set()  # by this build
 
@@ -100,9 +103,7 @@ def titles_of(env: BuildEnvironment) -> dict[str, str]:
 
 def how_to_get(place: str) -> str:
     """One sentence that says how a reader gets the code that a notebook needs."""
-    if place:
-        return f"pip install git+{place}, and start again; or make lab in a copy of {place}"
-    return "open it in a copy of the book's repository: make lab installs what it needs"
+    return f"open it in a copy of {place or 'its repository'}: make lab installs what it needs"
 
 
 def offered_notebook(env: BuildEnvironment, docname: str) -> nbformat.NotebookNode:
@@ -141,7 +142,6 @@ def write(app: Sphinx, exception: Exception | None) -> None:
         nbformat.write(offered_notebook(app.env, docname), target)
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     app.connect("html-page-context", offer, priority=400)
     app.connect("build-finished", write)
-    return {"version": "1", "parallel_read_safe": True}

@@ -32,7 +32,6 @@ def number_pages(app: Sphinx, env: BuildEnvironment) -> None:
                 link["secnumber"] = number
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     # After the environment has been stored: an incremental build compares with the numbers stored there.
     app.connect("env-check-consistency", number_pages)
-    return {"version": "1", "parallel_read_safe": True}

@@ -87,10 +87,9 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
             path.unlink()
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     for script in ("switch", "scroll", "preview", "menu"):
         app.add_js_file(f"{script}.classic.js", defer="defer")
     app.connect("doctree-read", refuse_figures_without_text)
     app.connect("html-page-context", keep_scripts_local, priority=900)
     app.connect("build-finished", finish)
-    return {"version": "1", "parallel_read_safe": False}

@@ -32,7 +32,6 @@ def write_sheet(app: Sphinx, exception: Exception | None) -> None:
     (static / "print.css").write_text("\n".join(rules), encoding="utf-8")
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     app.add_css_file("print.css", media="print", priority=900)
     app.connect("build-finished", write_sheet, priority=900)  # after the theme has written pygments.css
-    return {"version": "1", "parallel_read_safe": True}

@@ -141,9 +141,8 @@ class Repository(SphinxDirective):
         return [text]
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     app.add_directive("build-information", BuildInformation)
     app.add_directive("repository", Repository)
     app.connect("config-inited", configure, priority=900)
     app.connect("claim-report", report_claim)
-    return {"version": "1", "parallel_read_safe": False}

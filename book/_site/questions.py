@@ -11,7 +11,8 @@ from sphinx.errors import ExtensionError
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxRole
 
-from executable_claims.cards import LedgerDirective, dependent_pages, details
+from executable_claims.cards import dependent_pages, details
+from executable_claims.pages import LedgerDirective
 
 WORDS_A_MINUTE = 150  # a formula counts by its parts
 
@@ -110,10 +111,9 @@ class Questions(LedgerDirective):
         ]
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     for node in (pending_minutes, pending_title):
         app.add_node(node)
     app.add_directive("questions", Questions)
     app.add_role("reading-time", ReadingTime())
     app.add_post_transform(FillQuestions)
-    return {"version": "1", "parallel_read_safe": False}

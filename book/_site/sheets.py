@@ -138,6 +138,5 @@ def write_sheets(app: Sphinx, exception: Exception | None) -> None:
             path.write_text(lean, encoding="utf-8")
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     app.connect("build-finished", write_sheets, priority=990)  # after all that writes sheets or pages
-    return {"version": "1", "parallel_read_safe": True}

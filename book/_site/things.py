@@ -104,7 +104,6 @@ def write_index(app: Sphinx, exception: Exception | None) -> None:
     Path(app.outdir, "_static", "things.js").write_text(script, encoding="utf-8")
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     app.add_js_file("find.classic.js", defer="defer")
     app.connect("build-finished", write_index)
-    return {"version": "1", "parallel_read_safe": True}

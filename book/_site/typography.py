@@ -67,6 +67,5 @@ class LayOutFormulas(SphinxPostTransform):
         write_powers(self.document)
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     app.add_post_transform(LayOutFormulas)
-    return {"version": "1", "parallel_read_safe": True}

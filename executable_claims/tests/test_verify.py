@@ -223,6 +223,14 @@ def test_what_would_pass_or_fail_whatever_was_measured_is_refused():
         assert check(**inside, control=equal).control.comparison.failing == 2
 
 
+def test_another_theory_within_the_tolerance_is_refused_although_it_fails():
+    near = {"measured": [1.08, 1.0], "predicted": 1.0, "atol": 0.1}
+    with pytest.raises(ValueError, match=r"toy-a: control 'near' is farther .* in 0 % of the 2 entries"):
+        check(**near, control=Variant("near", predicted=[0.95, 0.95], share=0.5))
+    far = Variant("far in one entry", predicted=[0.8, 0.95], share=0.5)
+    assert check(**near, control=far).control.fails
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -6,6 +6,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+CUT = """all => all.filter(
+  (e) => e.scrollWidth > e.clientWidth + 1 || e.scrollHeight > e.clientHeight + 1
+).length"""
+
 
 @pytest.fixture(scope="session")
 def cards(soups):
@@ -19,7 +23,7 @@ def test_every_verdict_has_a_card_with_its_hypotheses_and_its_control(cards, rec
         assert card.find("summary", recursive=False).select_one(".verdict-badge").text == record["verdict"]
         names = [term.text for term in card.select("dt")]
         assert ("Hypotheses" in names) == bool(record["claim"]["hypotheses"])
-        assert {"Measured", "Tolerance", "Control", "Claim"} <= set(names)
+        assert {"Claim", "Measured", "Tolerance", "Resolution", "Control", "Entry"} <= set(names)
         links = [link.text for link in card.select("a.claim-page")]
         assert "erratum" in links or not record["claim"]["wrong"]
 
@@ -56,15 +60,16 @@ def test_a_card_has_its_address_and_a_way_to_say_that_it_is_wrong(cards):
             assert report["href"].endswith("run_it.html#correct-it")
 
 
-def test_a_closed_card_is_one_line_also_when_its_statement_has_displays(open_page, address):
-    page = open_page(f"{address}/book/early_alignment/alignment_time.html")
-    statements = page.locator("details.claim-card > summary > .claim-statement")
-    assert statements.locator("div.math").count() > 0
-    heights = statements.evaluate_all("all => all.map(e => e.getBoundingClientRect().height)")
-    assert max(heights) < 40
-    opened = page.locator("details.claim-card", has=page.locator("div.math")).first
-    opened.locator("summary").click()
-    assert opened.locator("summary div.math mjx-container").first.is_visible()
+def test_a_closed_card_says_the_claim_in_words_and_all_of_it(open_page, address, cards, records):
+    for name, record in records.items():
+        said = cards[f"claim-{name}"].summary.select_one(".claim-statement")
+        assert said.text == record["claim"]["in_words"] and not said.select("mjx-container")
+        numbers = [one.text for one in cards[f"claim-{name}"].summary.select(".claim-numbers > span")]
+        assert len(numbers) == 4 and re.match(r"would notice|the data come|room|a target of zero", numbers[2])
+    for width in (390, 1366):
+        page = open_page(f"{address}/book/early_alignment/alignment_time.html", width=width)
+        said = page.locator("details.claim-card > summary > .claim-statement")
+        assert said.evaluate_all(CUT) == 0
 
 
 def test_several_small_claims_are_one_table(soups):

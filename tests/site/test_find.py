@@ -13,8 +13,6 @@ SEARCHES = {
     "theorem 3.2": "combes2018-theorem-3-2",
     "min2024-lem-13": "claim-min2024-lem13",
     "alignment time": "alignment_time.html",
-    "Ei": "symbol-single-neuron",
-    "Lambert W": "symbol-training",
     "CelebA": "pezeshki2021-tab-2",
     "saddle": "saddle.html",
     "erratum": "errata.html",
@@ -35,10 +33,6 @@ SEARCHES = {
     "hinge loss": "hinge.html",
     "whitening": "common_practices.html",
     "initialization": "boursier2022",
-    "lambda": "symbol-networks",
-    "mu": "symbol-early",
-    "S+": "symbol-saddle",
-    "D_+": "symbol-saddle",
 }
 
 

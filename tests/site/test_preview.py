@@ -1,4 +1,4 @@
-"""What a link leads to, on its page or on another, and what a symbol means show themselves."""
+"""What a link leads to, on its page or on another, shows itself."""
 
 import json
 import posixpath
@@ -13,7 +13,7 @@ DOUBLED = """() => {
   const ids = [...document.querySelectorAll("[id]")].map((element) => element.id);
   return ids.filter((id, k) => id !== "proof-content" && ids.indexOf(id) < k);
 }"""
-# What is on another page than the link or the symbol that leads to it, and words of it.
+# What is on another page than the link that leads to it, and words of it.
 ELSEWHERE = {
     "citation": ("early_alignment/alignment_time", "a[href*='references.html#']", "arxiv.org"),
     "theorem": ("early_alignment/how_small", "a[href*='alignment_time.html#thm']", "Theorem 18.1"),
@@ -25,7 +25,6 @@ ELSEWHERE = {
         "a[href$='closed_form.html']",
         "one neuron has a closed form",
     ),
-    "symbol": ("gradient_starvation/who_starves_whom", ".math[class*='symbol-starvation']", "of being wrong"),
 }
 
 
@@ -97,34 +96,6 @@ def test_a_finger_follows_a_link_at_the_first_tap(open_page, disk):
     page = open_page(f"{disk}/book/{name}.html", width=390, has_touch=True)
     page.locator(f".bd-article {selector}").first.tap()
     page.wait_for_url("**/closed_form.html")
-
-
-def test_a_symbol_has_the_meaning_of_its_own_part(site):
-    sections = {
-        "sigmoidal_curves": "single-neuron",
-        "saddle_to_saddle": "saddle-to-saddle",
-        "early_alignment": "early-alignment",
-        "neuron_clustering": "clustering",
-        "gradient_starvation": "starvation",
-    }
-    notation = (site / "book" / "notation.html").read_text(encoding="utf-8")
-    rows = set(re.findall(r'<tr [^>]*id="(symbol-[^"]*)"', notation))
-    marked = 0
-    for page in PAGES:
-        common = ("symbol-networks-and-data-", "symbol-training-")
-        own = f"symbol-{sections.get(page.split('/')[1], 'none')}"
-        for anchor in re.findall(r'class="(symbol-[\w-]+) math', (site / page).read_text(encoding="utf-8")):
-            assert anchor in rows and anchor.startswith((*common, own)), page
-            marked += 1
-    assert marked > 500
-
-
-def test_what_quotes_a_paper_shows_no_symbols_of_ours_and_none_is_a_tab_stop(soups):
-    article = soups["book/early_alignment/alignment_time.html"].article
-    assert article.select(".math[class*='symbol-']") and not article.select(
-        ".math[class*='symbol-'][tabindex]"
-    )
-    assert article.select(":is(aside, table, details.claim-card, a) .math[class*='symbol-']") == []
 
 
 def test_every_page_has_its_fragments_and_they_lead_to_what_is_there(fragments, site):
