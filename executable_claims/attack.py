@@ -173,7 +173,7 @@ def read_chapter(page: Path) -> tuple[list[ast.stmt], set[int], Changes]:
 
 
 def larger(value: Any) -> Any:
-    """Return floats, arrays, tuples of them, and functions of such results, made larger, or others."""
+    """Return floats, arrays, tuples of them, and functions of such results, made larger; the rest as is."""
     if isinstance(value, types.FunctionType | functools._lru_cache_wrapper):
         return functools.wraps(value)(lambda *given, **named: larger(value(*given, **named)))
     if type(value) in (tuple, list):

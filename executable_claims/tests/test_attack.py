@@ -13,15 +13,8 @@ from executable_claims.configuration import find_book
 RESULTS = Path("results/attacks.json")
 TABLE = '[tool.executable-claims]\nrecorded = "recorded"\n'
 LEDGER = """paper: {key: made2000, title: T, authors: A, year: 2000, arxiv: "none"}
-claims:
-  - id: made2000-law
-    place: Equation 1
-    about: Equation 1
-    kind: identity
-    in_words: The law is what is measured on two points.
-    statement: The law holds.
-    expected: verified
-    shown: proved
+claims: [{id: made2000-law, place: Equation 1, about: Equation 1, kind: identity, expected: verified,
+  shown: proved, in_words: The law is what is measured on two points., statement: The law holds.}]
 errata: []
 remarks: []
 """
@@ -49,17 +42,14 @@ LAW = "3 * x ** 2 + doubled(x)"
 def write(tmp_path, monkeypatch):
     """Writes the chapter; its book is the current one."""
     monkeypatch.chdir(tmp_path)
-    for name, text in {
-        "pyproject.toml": TABLE,
-        "book/claims/made2000.yml": LEDGER,
-        "theory.py": "def doubled(x):\n    return 2.0 * x\n",
-    }.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
+    page = tmp_path / "book/part/page.md"
+    for folder in ("book/claims", "book/part"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "pyproject.toml").write_text(TABLE)
+    (tmp_path / "book/claims/made2000.yml").write_text(LEDGER)
+    (tmp_path / "theory.py").write_text("def doubled(x):\n    return 2.0 * x\n")
 
     def written(code):
-        page = tmp_path / "book" / "part" / "page.md"
-        page.parent.mkdir(exist_ok=True)
         page.write_text(f"{HEAD}```{{code-cell}} python3\n{code}\n```\n")
         return page
 
@@ -75,15 +65,8 @@ def attacked():
 def test_what_is_measured_sharply_is_noticed_whatever_is_changed(write):
     page = write(SQUARES)
     texts = "\n".join(read_chapter(page)[2])
-    for after in (
-        "3.15 * x ** 2",
-        "3 / x ** 2",
-        "x ** 2.1",
-        "x ** (2 / 2)",
-        "3 * x ** 2 - doubled(x)",
-        "1.05 * law(...)",
-    ):
-        assert f"-> {after}" in texts, after
+    afters = "3.15 * x ** 2, 3 / x ** 2, x ** 2.1, x ** (2 / 2), 3 * x ** 2 - doubled(x), 1.05 * law(...)"
+    assert all(f"-> {after}" in texts for after in afters.split(", "))
     code, entry = attacked()
     assert code == 0 and entry["survivors"] == [] and "partial" not in entry
     assert entry["noticed"] == entry["changes"] > 8
