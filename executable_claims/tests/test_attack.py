@@ -1,0 +1,146 @@
+"""Attacks on a made-up book of one chapter."""
+
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from executable_claims.attack import attack, main, read_chapter
+from executable_claims.configuration import find_book
+
+RESULTS = Path("results/attacks.json")
+TABLE = '[tool.executable-claims]\nrecorded = "recorded"\n'
+LEDGER = """paper: {key: made2000, title: T, authors: A, year: 2000, arxiv: "none"}
+claims: [{id: made2000-law, place: Equation 1, about: Equation 1, kind: identity, expected: verified,
+  shown: proved, in_words: The law is what is measured on two points., statement: The law holds.}]
+errata: []
+remarks: []
+"""
+HEAD = "---\njupytext:\n  text_representation:\n    extension: .md\n    format_name: myst\n---\n# A page\n\n"
+CHECK = """verify("made2000-law", measured=measured, predicted=law(x), rtol=RTOL, because="rounding",
+       control=Variant("nothing", predicted=0 * x - 9))"""
+SQUARES = f"""import numpy as np
+from executable_claims import Variant, verify
+from theory import doubled
+
+RTOL = 1e-9
+x = np.array([1.0, 2.0])
+
+
+def law(x):
+    return 3 * x**2 + doubled(x)
+
+
+measured = x * x * 3 + 2 * x
+{CHECK}"""
+LAW = "3 * x ** 2 + doubled(x)"
+
+
+@pytest.fixture
+def write(tmp_path, monkeypatch):
+    """Writes the chapter; its book is the current one."""
+    monkeypatch.chdir(tmp_path)
+    page = tmp_path / "book/part/page.md"
+    for folder in ("book/claims", "book/part"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "pyproject.toml").write_text(TABLE)
+    (tmp_path / "book/claims/made2000.yml").write_text(LEDGER)
+    (tmp_path / "theory.py").write_text("def doubled(x):\n    return 2.0 * x\n")
+
+    def written(code):
+        page.write_text(f"{HEAD}```{{code-cell}} python3\n{code}\n```\n")
+        return page
+
+    return written
+
+
+def attacked():
+    with pytest.raises(SystemExit) as end:
+        main(["part/page"])
+    return end.value.code, json.loads(RESULTS.read_text())["part/page"]
+
+
+def test_what_is_measured_sharply_is_noticed_whatever_is_changed(write):
+    page = write(SQUARES)
+    texts = "\n".join(read_chapter(page)[2])
+    afters = "3.15 * x ** 2, 3 / x ** 2, x ** 2.1, x ** (2 / 2), 3 * x ** 2 - doubled(x), 1.05 * law(...)"
+    assert all(f"-> {after}" in texts for after in afters.split(", "))
+    code, entry = attacked()
+    assert code == 0 and entry["survivors"] == [] and "partial" not in entry
+    assert entry["noticed"] == entry["changes"] > 8
+
+
+def test_a_survivor_is_listed_with_how_far_it_moves_and_keeps_its_reason(write, capsys):
+    write(SQUARES.replace("1e-9", "0.03"))
+    survivors = attacked()[1]["survivors"]
+    assert {one["before"]: one["moves"] for one in survivors}[
+        "doubled(...)"
+    ] == "predicted of made2000-law by 0.2 of 16"
+    survivors[0]["reason"] = "it is small"
+    assert survivors[0]["place"] == "cell 1, line 3"
+    found = json.loads(RESULTS.read_text())
+    found["part/page"]["survivors"] = survivors
+    RESULTS.write_text(json.dumps(found))
+    write("y = 0\n" + SQUARES.replace("1e-9", "0.03"))
+    again = attacked()[1]["survivors"]
+    assert again[0] == {**survivors[0], "place": "cell 1, line 4"}
+    assert "1 of them with a reason" in capsys.readouterr().out
+
+
+def test_settings_drawings_and_what_is_measured_are_not_attacked(write):
+    page = write(
+        "steps = 2 * 17\nz = np.linspace(0, 3 * 19, 5)\n" + SQUARES.replace("rtol=RTOL", "rtol=RTOL * 23")
+    )
+    before = {re.split(": | -> ", one)[1] for one in read_chapter(page)[2]}
+    assert before == {LAW, "3 * x ** 2", "x ** 2", "law(...)", "doubled(...)"}
+
+
+def test_what_no_target_moves_with_is_not_counted(write):
+    write(SQUARES.replace("doubled(x)\n", "doubled(x) + 0 * x\n"))
+    entry = attacked()[1]
+    assert entry["moves_nothing"] > 0 and entry["noticed"] + entry["moves_nothing"] == entry["changes"]
+
+
+def test_a_chapter_that_was_interrupted_goes_on_and_one_that_is_done_is_not_run(write, monkeypatch):
+    page = write(SQUARES)
+    _, whole = attacked()
+    monkeypatch.setattr("executable_claims.attack.outcomes", None)
+    monkeypatch.setattr(os, "dup2", lambda *_: None)
+    assert attack(find_book(), "part/page", page).endswith("0 survived, 0 of them with a reason")
+    finished = {one: {"outcome": "noticed"} for one in read_chapter(page)[2]}
+    last = finished.popitem()
+    partial = {"part/page": {"partial": {"key": whole["key"], "finished": finished}}}
+    RESULTS.write_text(json.dumps(partial))
+    asked = []
+    monkeypatch.setattr("executable_claims.attack.outcomes", lambda _, __, done: [asked.append(done) or last])
+    attack(find_book(), "part/page", page)
+    assert asked == [set(finished)]
+    assert json.loads(RESULTS.read_text())["part/page"] == whole
+
+
+def test_a_change_without_end_is_noticed(write):
+    law = "def law(x):\n    y = x.max()\n    while y >= 1:\n        y = y / 2\n    return y + 0 * x\n\n\n"
+    endless = f"{law}measured = [0.5]"
+    head = SQUARES.partition("def law")[0]
+    write(f"{head}\n{endless}\n{CHECK}".replace("array([1.0, 2.0])", "array([1.0])"))
+    code, entry = attacked()
+    assert code == 0 and entry["noticed"] == entry["changes"] - entry["moves_nothing"] - entry["survived"] > 2
+
+
+def test_a_chapter_that_fails_as_it_is_is_said(write, capfd):
+    write(SQUARES.replace("* 3 + 2", "* 4 + 2"))
+    with pytest.raises(SystemExit, match="True"):
+        main(["part/page"])
+    assert "part/page fails as it is: ClaimFailed: made2000-law" in capfd.readouterr().out
+
+
+def test_an_unknown_chapter_is_refused_with_the_nearest(write, capsys):
+    write(SQUARES)
+    with pytest.raises(SystemExit):
+        main(["part/pages"])
+    assert (
+        "chapters has 'part/pages', allowed: a chapter of the book; nearest: part/page"
+        in capsys.readouterr().err
+    )
