@@ -23,7 +23,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from difflib import get_close_matches
-from hashlib import sha256
 from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
@@ -35,8 +34,8 @@ import executable_claims
 from executable_claims.chapters import CHECKS, chapters, code_cells
 from executable_claims.comparison import MISSED
 from executable_claims.configuration import Book, find_book
-from executable_claims.dependencies import MAGIC, key
-from executable_claims.seeds import name_of
+from executable_claims.dependencies import MAGIC
+from executable_claims.seeds import code_key, name_of
 
 FACTOR, ROUNDING = 1.05, 1e-9  # what moves by less of its size has not moved
 OPPOSITE = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult}
@@ -298,8 +297,7 @@ def summed(changes: Iterable[str], finished: dict[str, dict], old: dict[str, Any
 def attack(book: Book, name: str, page: Path) -> str:
     """Try the changes of a chapter that have not been tried, and return what survives in words."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what the chapter prints
-    code = "\n".join(cell.source for cell in code_cells(page))
-    digest = sha256(f"{key(page, code, book)}\n{code}".encode()).hexdigest()[:16]
+    digest = code_key(book, page)
     entry = read_results(book).get(name, {})
     if entry.get("key") != digest:
         partial = entry.get("partial", {})

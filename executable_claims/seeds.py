@@ -7,6 +7,7 @@ each what was found.  What was run of a chapter whose code, and what it reaches,
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import subprocess
@@ -24,7 +25,8 @@ SHIFTS = range(1, 21)
 
 def code_key(book: Book, page: Path) -> str:
     """Return a digest of the code of a page and of all that it reaches."""
-    return key(page, "\n".join(cell.source for cell in code_cells(page)), book)
+    code = "\n".join(cell.source for cell in code_cells(page))
+    return hashlib.sha256(f"{key(page, code, book)} {code}".encode()).hexdigest()[:16]
 
 
 def name_of(book: Book, page: Path) -> str:
