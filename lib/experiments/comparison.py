@@ -42,8 +42,8 @@ def differences(
     A float may differ by a unit of that significant digit of its scale.  The scale of a float in a list is
     the largest finite float of the list, before or after; that of a lone one is the larger of the two.  So
     with four digits a change by more than a thousandth of the scale is always told, and one by less than a
-    ten-thousandth never.  Everything else has to be equal; 1 and 1.0 are, 1 and true are not.  ``unit`` is that
-    of the list in which the two stand.
+    ten-thousandth never.  Everything else has to be equal; 1 and 1.0 are, 1 and true are not.  ``unit`` is
+    that of the list in which the two stand.
     """
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         for name in dict.fromkeys((*before, *after)):
