@@ -45,7 +45,8 @@ class LedgerDirective(SphinxDirective):
     def parsed(self, text: str) -> nodes.paragraph:
         container = nodes.container()
         self.state.nested_parse(StringList(text.splitlines(), source=self.env.docname), 0, container)
-        return nodes.paragraph("", "", *(node for block in container for node in block.children))
+        blocks = (block.children if isinstance(block, nodes.paragraph) else [block] for block in container)
+        return nodes.paragraph("", "", *(node for block in blocks for node in block))
 
     def note_anchors(self, anchors: Iterable[str]) -> None:
         ledger_pages(self.env).update(dict.fromkeys(anchors, self.env.docname))

@@ -32,7 +32,10 @@ ELSEWHERE = {
 def fragments(site):
     """The HTML that is stored for links to other pages: page -> anchor -> HTML."""
     scripts = (path.read_text(encoding="utf-8") for path in (site / "_static" / "fragments").rglob("*.js"))
-    parts = (re.fullmatch(r'\(window.fragments \?\?= \{\}\)\["(.*?)"\] = (.*);\n', text) for text in scripts)
+    parts = (
+        re.fullmatch(r'// \w+\n\(window.fragments \?\?= \{\}\)\["(.*?)"\] = (.*);\n', text)
+        for text in scripts
+    )
     return {part[1]: json.loads(part[2]) for part in parts}
 
 
