@@ -129,7 +129,7 @@ def _parsed(path: Path, stamp: tuple[int, int], name: str) -> Module:
             for statement in tree.body
             if isinstance(statement, ast.Import | ast.ImportFrom)
             for module, inside in origins(statement, package).values()
-            for origin in (module, f"{module}.{inside}")
+            for origin in (module, f"{module}.{inside}".rstrip("."))
         ),
         frozenset(texts_in(tree)),
     )
