@@ -97,6 +97,8 @@ def used(nodes: Iterable[ast.AST]) -> frozenset[tuple[str, ...]]:
                 node = node.value
             if isinstance(node, ast.Name):
                 found.add((node.id, *reversed(parts)))
+        elif isinstance(node, ast.Import | ast.ImportFrom):  # inside a function
+            found |= {tuple((alias.asname or alias.name).split(".")) for alias in node.names}
     return frozenset(found)
 
 
@@ -228,7 +230,9 @@ def reach(code: str, book: Book, whole: bool = False) -> Reach:
     for module, inside in imports.values():
         if inside or found.find(module) is None:
             found.add(*filter(None, (module, inside)))
-    found.follow(used([tree]), imports)
+    found.follow(
+        used([one for one in tree.body if not isinstance(one, ast.Import | ast.ImportFrom)]), imports
+    )
     for path in sorted(book.root.glob(book.by_name)) if book.by_name else ():
         name = path.relative_to(book.root).with_suffix("").as_posix().replace("/", ".")
         loaded = found.find(name) if name.rpartition(".")[0] in found.modules else None
