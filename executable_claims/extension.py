@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
 from executable_claims import addresses, cards, execution, pages, papers
+from executable_claims.configuration import find_book
 
 PARTS = (cards, pages, papers, addresses, execution)
 
@@ -17,10 +19,18 @@ def use_style(app: Sphinx, config: Config) -> None:
     config.html_static_path = [str(Path(__file__).parent / "static"), *config.html_static_path]
 
 
+def code_of_the_site(root: Path) -> str:
+    """Return a digest of the code that makes the pages: the engine's, and that of the book's own extensions."""
+    folders = [Path(__file__).parent, *(root / each for each in find_book(root).modules if each != ".")]
+    paths = sorted(path for folder in folders for path in folder.glob("*.py"))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
+
+
 def setup(app: Sphinx) -> dict:
     """Register all parts; the order in which they do what comes last is the order here."""
     for part in PARTS:
         part.setup(app)
+    app.add_config_value("code_of_the_site", code_of_the_site(Path(app.srcdir)), "env")  # pages are read anew
     app.add_css_file("executable_claims.css")
     app.connect("config-inited", use_style)
     return {"version": "1", "env_version": 3, "parallel_read_safe": False}
