@@ -20,7 +20,7 @@ def use_style(app: Sphinx, config: Config) -> None:
 
 
 def code_of_the_site(root: Path) -> str:
-    """Return a digest of the code that makes the pages: the engine's, and that of the book's own extensions."""
+    """Return a digest of the code that makes the pages: the engine's, and the book's own extensions."""
     folders = [Path(__file__).parent, *(root / each for each in find_book(root).modules if each != ".")]
     paths = sorted(path for folder in folders for path in folder.glob("*.py"))
     return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
