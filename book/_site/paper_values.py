@@ -52,9 +52,11 @@ class Wordless:
 
 @dataclass(frozen=True)
 class PaperNumbers:
-    """The numbers of one paper in its order, and what it shows without numbers."""
+    """The numbers of one paper in its order, what it shows without numbers, and how many places it has."""
 
     paper: str
+    figures: int
+    tables: int
     values: tuple[PaperValue, ...]
     without_numbers: tuple[Wordless, ...]
 
@@ -68,6 +70,8 @@ def read_numbers(path: Path) -> PaperNumbers:
         values += [{**shared, **one} for one in place["values"]]
     return PaperNumbers(
         content["paper"],
+        content["figures"],
+        content["tables"],
         tuple(PaperValue(paper=content["paper"], **_with_claims(one)) for one in values),
         tuple(Wordless(**_with_claims(one)) for one in content["without_numbers"]),
     )

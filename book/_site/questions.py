@@ -1,10 +1,17 @@
-"""The question that each chapter answers, as a table a part, and how long chapters take to read."""
+"""The chapters by the question that each answers, the papers, and how long chapters take to read.
+
+A page says in its head which question it answers; the order is that of the table of contents, where the page
+of a paper stands before the chapters about it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
+import yaml
 from docutils import nodes
+from findings import pending_short
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.errors import ExtensionError
@@ -15,13 +22,37 @@ from executable_claims.cards import dependent_pages, details
 from executable_claims.pages import LedgerDirective
 
 WORDS_A_MINUTE = 150  # a formula counts by its parts
+PAPERS = "book/papers/"
 
 
-def parts(env: BuildEnvironment) -> dict[str, list[str]]:
-    """The chapters of each part, its core chapter first."""
-    if not hasattr(env, "parts_of_the_book"):
-        env.parts_of_the_book = {}
-    return env.parts_of_the_book
+def listed(entries: Iterable[dict]) -> Iterator[str]:
+    """The pages of a table of contents, in its order."""
+    for entry in entries:
+        if "file" in entry:
+            yield entry["file"]
+        yield from listed([inner for name in ("chapters", "sections") for inner in entry.get(name, ())])
+
+
+def parts(folder: Path) -> dict[str, list[str]]:
+    """The chapters on each paper: what follows its page in the table of contents, in one folder."""
+    contents = yaml.safe_load((folder / "_toc.yml").read_text(encoding="utf-8"))
+    found: dict[str, list[str]] = {}
+    chapters: list[str] = []
+    for page in listed(contents["parts"]):
+        if page.startswith(PAPERS):
+            chapters = found[page] = []
+        elif page.count("/") > 1 and Path(page).parent in {Path(one).parent for one in chapters or [page]}:
+            chapters.append(page)
+    return found
+
+
+def question_of(page: Path) -> str:
+    """The question that the head of a page asks; ``ValueError`` if it asks none."""
+    _, head, *_ = page.read_text(encoding="utf-8").split("---\n", 2)
+    question = (yaml.safe_load(head) or {}).get("question", "")
+    if not question.endswith("?"):
+        raise ValueError(f"{page}: question is {question!r}, allowed: the question that the page answers")
+    return question
 
 
 def words(page: nodes.document) -> int:
@@ -54,8 +85,7 @@ class FillQuestions(SphinxPostTransform):
 
     def run(self, **options) -> None:
         for pending in list(self.document.findall(pending_minutes)):
-            pages = self.pages(pending["pages"])
-            total = minutes(self.env, pages)
+            total = minutes(self.env, self.pages(pending["pages"]))
             pending.replace_self(nodes.Text(str(total) if pending["bare"] else duration(total)))
         for pending in list(self.document.findall(pending_title)):
             target = self.app.builder.get_relative_uri(self.env.docname, pending["page"])
@@ -64,12 +94,11 @@ class FillQuestions(SphinxPostTransform):
             pending.replace_self(link)
 
     def pages(self, which: str) -> list[str]:
-        """The chapters that are meant: of a part, the core ones, all, or one page."""
-        listed = parts(self.env)
-        known = {
-            **listed,
-            "core": [chapters[0] for chapters in listed.values()],
-            "all": [chapter for chapters in listed.values() for chapter in chapters],
+        """The chapters that are meant: on a paper, the core ones, all, or one page."""
+        known = parts(Path(self.env.srcdir))
+        known |= {
+            "core": [chapters[0] for chapters in known.values()],
+            "all": [chapter for chapters in known.values() for chapter in chapters],
         }
         if which not in known and which not in self.env.found_docs:
             raise ExtensionError(f"reading time of {which!r}, allowed: a page, {', '.join(known)}")
@@ -77,43 +106,63 @@ class FillQuestions(SphinxPostTransform):
 
 
 class ReadingTime(SphinxRole):
-    """``{reading-time}`core```: how long a part, the core chapters, all, or a page take to read."""
+    """``{reading-time}`core```: how long the core chapters, all, or a page take to read."""
 
     def run(self) -> tuple[list[nodes.Node], list]:
         dependent_pages(self.env).add(self.env.docname)
         return [pending_minutes(pages=self.text, bare=False)], []
 
 
-class Questions(LedgerDirective):
-    """``{questions} part``: the chapters of a part, a line ``name: question`` each, the core one first."""
+class Listed(LedgerDirective):
+    """A directive that lists pages in the order of the table of contents."""
 
-    required_arguments = 1
-    has_content = True
+    def parts(self) -> dict[str, list[str]]:
+        dependent_pages(self.env).add(self.env.docname)
+        self.env.note_dependency("_toc.yml")
+        return parts(Path(self.env.srcdir))
+
+    def question(self, page: str) -> str:
+        path = self.env.doc2path(page)
+        self.env.note_dependency(path)
+        return question_of(Path(path))
+
+
+class Questions(Listed):
+    """``{questions}``: a section for each paper, with the question and the minutes of each chapter on it."""
 
     def run(self) -> list[nodes.Node]:
-        dependent_pages(self.env).add(self.env.docname)
-        folder = f"book/{self.arguments[0]}/"
-        asked = dict(line.split(": ", 1) for line in self.content if line)
-        chapters = {name.removeprefix(folder) for name in self.env.found_docs if name.startswith(folder)}
-        if chapters != set(asked):
-            wrong = ", ".join(sorted(chapters ^ set(asked)))
-            raise self.error(f"each chapter of {folder} has one question; not so: {wrong}")
-        parts(self.env)[self.arguments[0]] = [folder + name for name in asked]
-        rows = [({}, self.row(folder + name, question)) for name, question in asked.items()]
-        return [self.table(["Question", "Answer", "Minutes"], rows, ["questions"])]
+        return [self.section(paper, chapters) for paper, chapters in self.parts().items()]
 
-    def row(self, page: str, question: str) -> list[nodes.Node]:
-        title = nodes.paragraph("", "", pending_title(page=page))
-        return [
-            self.parsed(question),
-            title,
-            nodes.paragraph("", "", pending_minutes(pages=page, bare=True)),
-        ]
+    def section(self, paper: str, chapters: list[str]) -> nodes.section:
+        question = self.question(paper)
+        section = nodes.section("", nodes.title("", question), ids=[nodes.make_id(question)])
+        section += nodes.paragraph("", "", pending_title(page=paper), nodes.Text("; "))
+        section[-1] += [pending_minutes(pages=paper, bare=False), nodes.Text(".")]
+        rows = [({}, self.row(chapter)) for chapter in chapters]
+        section += self.table(["Question", "Answer", "Minutes"], rows, ["questions"])
+        return section
+
+    def row(self, page: str) -> list[nodes.Node]:
+        cells = (pending_title(page=page), pending_minutes(pages=page, bare=True))
+        return [self.parsed(self.question(page)), *(nodes.paragraph("", "", cell) for cell in cells)]
+
+
+class Papers(Listed):
+    """``{papers}``: the key of each paper, its page, and what that says in short."""
+
+    def run(self) -> list[nodes.Node]:
+        rows = [({}, self.row(paper)) for paper in self.parts()]
+        return [self.table(["Key", "Paper", "Its theorems"], rows, ["stacked"])]
+
+    def row(self, page: str) -> list[nodes.Node]:
+        cells = (nodes.Text(page.removeprefix(PAPERS)), pending_title(page=page), pending_short(page=page))
+        return [nodes.paragraph("", "", cell) for cell in cells]
 
 
 def setup(app: Sphinx) -> None:
     for node in (pending_minutes, pending_title):
         app.add_node(node)
     app.add_directive("questions", Questions)
+    app.add_directive("papers", Papers)
     app.add_role("reading-time", ReadingTime())
     app.add_post_transform(FillQuestions)

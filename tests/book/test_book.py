@@ -114,10 +114,9 @@ def test_every_claim_is_decided_by_one_cell_or_says_why_not():
     assert sorted(found) == sorted(name for name, verdict in expected.items() if verdict != "not here")
 
 
-def test_the_ledger_lists_the_claims_of_five_papers():
-    papers = {paper.key: paper for paper in read_ledger()}
-    assert set(papers) == {"boursier2022", "combes2018", "min2024", "pezeshki2021", "sarussi2021"}
-    for paper in papers.values():
+def test_the_ledger_lists_the_claims_of_every_paper_that_has_a_page():
+    assert {paper.key for paper in read_ledger()} == {path.stem for path in BOOK.glob("papers/*.md")}
+    for paper in read_ledger():
         assert sum(not claim.ours for claim in paper.claims) >= 50
         assert all(claim.shown for claim in paper.claims if claim.expected != "not here")
 

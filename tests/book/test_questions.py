@@ -1,15 +1,18 @@
 """How long a page takes to read, and which questions are asked of which chapters."""
 
+from itertools import chain
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from docutils import nodes
-from docutils.parsers.rst import DirectiveError
 from hypothesis import given
 from hypothesis import strategies as st
-from questions import WORDS_A_MINUTE, Questions, duration, minutes, words
+from questions import WORDS_A_MINUTE, duration, minutes, parts, question_of, words
 
 from executable_claims.cards import details, summary
+
+ROOT = Path(__file__).parents[2]
 
 
 def page(*parts):
@@ -33,12 +36,33 @@ def test_minutes_are_those_of_all_pages_together():
     assert (duration(59), duration(90), duration(100)) == ("59 minutes", "90 minutes", "2 hours")
 
 
-@pytest.mark.parametrize("asked", [["a: Why?"], ["a: Why?", "b: How?", "c: When?"]])
-def test_each_chapter_of_a_part_has_one_question(asked):
-    made = Questions.__new__(Questions)
-    made.arguments, made.content = ["part"], asked
-    env = SimpleNamespace(found_docs={"book/part/a", "book/part/b", "book/other/d"}, docname="here")
-    made.state = SimpleNamespace(document=SimpleNamespace(settings=SimpleNamespace(env=env)))
-    with pytest.raises(DirectiveError) as refused:
-        made.run()
-    assert refused.value.msg.endswith(": b" if len(asked) == 1 else ": c")
+CONTENTS = """
+root: book/index
+parts:
+  - chapters: [{file: book/papers/key}]
+  - chapters:
+      - file: book/part/a
+        sections: [{file: book/part/b}, {file: book/part/c}]
+  - chapters: [{file: book/api/names}]
+"""
+
+
+def test_the_chapters_on_a_paper_follow_its_page(tmp_path):
+    (tmp_path / "_toc.yml").write_text(CONTENTS)
+    assert parts(tmp_path) == {"book/papers/key": ["book/part/a", "book/part/b", "book/part/c"]}
+
+
+def test_every_chapter_and_every_paper_of_the_book_asks_a_question():
+    known = parts(ROOT)
+    pages = {*known, *chain(*known.values())}
+    found = {path.relative_to(ROOT).with_suffix("").as_posix() for path in ROOT.glob("book/[a-z]*/*.md")}
+    assert pages == {page for page in found if not page.startswith("book/api/")}
+    questions = [question_of(ROOT / f"{page}.md") for page in pages]
+    assert len({*questions}) == len(questions)
+
+
+@pytest.mark.parametrize("head", ["---\n---\n", "---\nquestion: None here\n---\n"])
+def test_a_page_that_asks_nothing_is_named(tmp_path, head):
+    (tmp_path / "page.md").write_text(head + "# Title\n---\n")
+    with pytest.raises(ValueError, match=r"page\.md: question is"):
+        question_of(tmp_path / "page.md")
