@@ -166,6 +166,15 @@ def test_every_page_is_in_the_table_of_contents():
     assert listed == {str(path.relative_to(ROOT).with_suffix("")) for path in BOOK.rglob("*.md")}
 
 
+def test_an_address_that_a_page_left_leads_to_where_its_content_went():
+    config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["sphinx"]["config"]
+    for left, target in config.get("redirects", {}).items():
+        assert not (ROOT / f"{left}.md").exists(), left
+        page, _, anchor = target.partition("#")
+        there = (ROOT / left).parent.joinpath(page).with_suffix(".md")
+        assert there.exists() and not anchor, target  # the anchor that was asked for is kept
+
+
 @pytest.mark.parametrize(
     ("package", "others"),
     [("lib", "book"), ("executable_claims", "book|lib|experiments|tests|torch|matplotlib")],
