@@ -32,7 +32,7 @@ WITH_TORCH = {
 }
 # What chapters without torch networks import.
 WITHOUT_TORCH = "lib.flow lib.theory lib.geometry lib.data lib.figures lib.experiments.registry"
-TRACED = ("sigmoidal_curves/speeds.md", "early_alignment/stages.md", "gradient_starvation/dual_problem.md")
+TRACED = ("sigmoidal_curves/clock.md", "early_alignment/stages.md", "gradient_starvation/dual_problem.md")
 
 
 def code(path):
