@@ -11,7 +11,8 @@ from sphinx.errors import ExtensionError
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxRole
 
-from executable_claims.cards import dependent_pages, details
+from executable_claims.layout import details
+from executable_claims.outcomes import outcomes
 from executable_claims.pages import LedgerDirective
 
 WORDS_A_MINUTE = 150  # a formula counts by its parts
@@ -80,7 +81,7 @@ class ReadingTime(SphinxRole):
     """``{reading-time}`core```: how long a part, the core chapters, all, or a page take to read."""
 
     def run(self) -> tuple[list[nodes.Node], list]:
-        dependent_pages(self.env).add(self.env.docname)
+        outcomes(self.env).dependent.add(self.env.docname)
         return [pending_minutes(pages=self.text, bare=False)], []
 
 
@@ -91,7 +92,7 @@ class Questions(LedgerDirective):
     has_content = True
 
     def run(self) -> list[nodes.Node]:
-        dependent_pages(self.env).add(self.env.docname)
+        outcomes(self.env).dependent.add(self.env.docname)
         folder = f"book/{self.arguments[0]}/"
         asked = dict(line.split(": ", 1) for line in self.content if line)
         chapters = {name.removeprefix(folder) for name in self.env.found_docs if name.startswith(folder)}
@@ -99,16 +100,12 @@ class Questions(LedgerDirective):
             wrong = ", ".join(sorted(chapters ^ set(asked)))
             raise self.error(f"each chapter of {folder} has one question; not so: {wrong}")
         parts(self.env)[self.arguments[0]] = [folder + name for name in asked]
-        rows = [({}, self.row(folder + name, question)) for name, question in asked.items()]
-        return [self.table(["Question", "Answer", "Minutes"], rows, ["questions"])]
+        rows = [self.row(folder + name, question) for name, question in asked.items()]
+        headings = ["Question", "Answer", "Minutes"]
+        return self.lay_out("table.xml", headings=headings, classes="questions", rows=rows)
 
-    def row(self, page: str, question: str) -> list[nodes.Node]:
-        title = nodes.paragraph("", "", pending_title(page=page))
-        return [
-            self.parsed(question),
-            title,
-            nodes.paragraph("", "", pending_minutes(pages=page, bare=True)),
-        ]
+    def row(self, page: str, question: str) -> list[list[nodes.Node]]:
+        return [self.parsed(question), [pending_title(page=page)], [pending_minutes(pages=page, bare=True)]]
 
 
 def setup(app: Sphinx) -> None:

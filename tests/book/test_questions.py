@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from questions import WORDS_A_MINUTE, Questions, duration, minutes, words
 
-from executable_claims.cards import details, summary
+from executable_claims.layout import details, summary
 
 
 def page(*parts):
