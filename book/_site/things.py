@@ -34,8 +34,9 @@ def claims(env: BuildEnvironment, papers: tuple[Paper, ...]) -> Iterator[Thing]:
     for paper in papers:
         for claim in paper.claims:
             anchor = f"{'claim' if claim.id in known.records else 'scorecard'}-{claim.id}"
+            page = known.pages.get(anchor, "book/scorecard")
             text = f"{claim.in_words} {line(claim.place)}"
-            yield "claim", claim.id, text, f"{known.pages[anchor]}.html#{anchor}", known.verdict(claim)
+            yield "claim", claim.id, text, f"{page}.html#{anchor}", known.verdict(claim)
 
 
 def errata(env: BuildEnvironment, papers: tuple[Paper, ...]) -> Iterator[Thing]:
