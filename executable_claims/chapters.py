@@ -1,10 +1,9 @@
-"""Chapters read without running them: their code, the claims that their cells decide, their words."""
+"""Chapters read without running them: their code, and the claims that their cells decide."""
 
 from __future__ import annotations
 
 import ast
 import json
-import re
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
@@ -19,9 +18,6 @@ from executable_claims.verify import MIME
 CHECKS = ("verify", "verify_recorded")
 TABLE = "verify_all"
 CHECK_TAG = "nbval-check-output"
-NO_PROSE = re.compile(
-    r"^\([\w-]+\)=$|^[ \t]*(?:`{3}|:{3}|:[\w-]+:)[^\n]*$|\{[\w:-]+\}|\$\$.*?\$\$|\$[^$]*\$", re.M | re.S
-)
 
 
 @cache
@@ -66,15 +62,6 @@ def recorded(book: Book) -> list[dict]:
     files = sorted(book.folder("recorded").rglob("*.json"))
     cells = [outputs for path in files for outputs in json.loads(path.read_text(encoding="utf-8")).values()]
     return [one for outputs in cells for output in outputs for one in output.get("data", {}).get(MIME, [])]
-
-
-def words(path: Path) -> int:
-    """How many words of prose and captions a page has, formulas and code left out."""
-    prose = [cell.source for cell in cells(path) if cell.cell_type == "markdown"]
-    prose += [
-        cell.metadata.get("mystnb", {}).get("figure", {}).get("caption", "") for cell in code_cells(path)
-    ]
-    return len(NO_PROSE.sub(" ", "\n".join(prose)).split())
 
 
 def mistakes(book: Book) -> Iterator[str]:

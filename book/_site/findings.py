@@ -13,7 +13,7 @@ from sphinx.errors import ExtensionError
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
-from executable_claims.cards import dependent_pages
+from executable_claims.outcomes import outcomes
 
 
 class pending_picture(nodes.General, nodes.Element):
@@ -32,7 +32,7 @@ class InShort(SphinxRole):
     """``{in-short}`page` ``: what that page says in short, ``[in these words]{.in-short}``."""
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-        dependent_pages(self.env).add(self.env.docname)
+        outcomes(self.env).borrowing.add(self.env.docname)
         return [pending_short(page=self.text)], []
 
 
@@ -42,7 +42,7 @@ class Moving(SphinxDirective):
     required_arguments = 2
 
     def run(self) -> list[nodes.Node]:
-        dependent_pages(self.env).add(self.env.docname)
+        outcomes(self.env).borrowing.add(self.env.docname)
         page, figure = self.arguments
         return [pending_moving(page=page, figure=figure)]
 
@@ -54,7 +54,7 @@ class Finding(SphinxDirective):
     has_content = True
 
     def run(self) -> list[nodes.Node]:
-        dependent_pages(self.env).add(self.env.docname)
+        outcomes(self.env).borrowing.add(self.env.docname)
         page, figure = self.arguments
         text = nodes.container(classes=["finding-text"])
         self.state.nested_parse(self.content, self.content_offset, text)

@@ -18,7 +18,8 @@ from sphinx.errors import ExtensionError
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxRole
 
-from executable_claims.cards import dependent_pages, details
+from executable_claims.layout import details
+from executable_claims.outcomes import outcomes
 from executable_claims.pages import LedgerDirective
 
 WORDS_A_MINUTE = 150  # a formula counts by its parts
@@ -109,7 +110,7 @@ class ReadingTime(SphinxRole):
     """``{reading-time}`core```: how long the core chapters, all, or a page take to read."""
 
     def run(self) -> tuple[list[nodes.Node], list]:
-        dependent_pages(self.env).add(self.env.docname)
+        outcomes(self.env).borrowing.add(self.env.docname)
         return [pending_minutes(pages=self.text, bare=False)], []
 
 
@@ -117,7 +118,7 @@ class Listed(LedgerDirective):
     """A directive that lists pages in the order of the table of contents."""
 
     def parts(self) -> dict[str, list[str]]:
-        dependent_pages(self.env).add(self.env.docname)
+        outcomes(self.env).borrowing.add(self.env.docname)
         self.env.note_dependency("_toc.yml")
         return parts(Path(self.env.srcdir))
 
@@ -138,25 +139,27 @@ class Questions(Listed):
         section = nodes.section("", nodes.title("", question), ids=[nodes.make_id(question)])
         section += nodes.paragraph("", "", pending_title(page=paper), nodes.Text("; "))
         section[-1] += [pending_minutes(pages=paper, bare=False), nodes.Text(".")]
-        rows = [({}, self.row(chapter)) for chapter in chapters]
-        section += self.table(["Question", "Answer", "Minutes"], rows, ["questions"])
+        rows = [self.row(chapter) for chapter in chapters]
+        headings = ["Question", "Answer", "Minutes"]
+        section += self.lay_out("table.xml", headings=headings, classes="questions", rows=rows)
         return section
 
-    def row(self, page: str) -> list[nodes.Node]:
-        cells = (pending_title(page=page), pending_minutes(pages=page, bare=True))
-        return [self.parsed(self.question(page)), *(nodes.paragraph("", "", cell) for cell in cells)]
+    def row(self, page: str) -> list[list[nodes.Node]]:
+        asked = self.parsed(self.question(page))
+        return [asked, [pending_title(page=page)], [pending_minutes(pages=page, bare=True)]]
 
 
 class Papers(Listed):
     """``{papers}``: the key of each paper, its page, and what that says in short."""
 
     def run(self) -> list[nodes.Node]:
-        rows = [({}, self.row(paper)) for paper in self.parts()]
-        return [self.table(["Key", "Paper", "Its theorems"], rows, ["stacked"])]
+        rows = [self.row(paper) for paper in self.parts()]
+        headings = ["Key", "Paper", "Its theorems"]
+        return self.lay_out("table.xml", headings=headings, classes="stacked", rows=rows)
 
-    def row(self, page: str) -> list[nodes.Node]:
-        cells = (nodes.Text(page.removeprefix(PAPERS)), pending_title(page=page), pending_short(page=page))
-        return [nodes.paragraph("", "", cell) for cell in cells]
+    def row(self, page: str) -> list[list[nodes.Node]]:
+        key = nodes.Text(page.removeprefix(PAPERS))
+        return [[key], [pending_title(page=page)], [pending_short(page=page)]]
 
 
 def setup(app: Sphinx) -> None:

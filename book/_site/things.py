@@ -15,8 +15,8 @@ from plain_text import plain
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
-from executable_claims.cards import erratum_of, ledger_pages, verdict_of, verdicts
 from executable_claims.ledger import Paper, read_ledger
+from executable_claims.outcomes import errata_of, outcomes
 
 SECTIONED = (nodes.section, nodes.document)
 
@@ -30,22 +30,21 @@ def line(text: str, length: int = 160) -> str:
 
 
 def claims(env: BuildEnvironment, papers: tuple[Paper, ...]) -> Iterator[Thing]:
+    known = outcomes(env)
     for paper in papers:
         for claim in paper.claims:
-            entry, anchor = verdicts(env).get(claim.id), f"scorecard-{claim.id}"
-            page, anchor = (entry["docname"], f"claim-{claim.id}") if entry else ("book/scorecard", anchor)
+            anchor = f"{'claim' if claim.id in known.records else 'scorecard'}-{claim.id}"
+            page = known.pages.get(anchor, "book/scorecard")
             text = f"{claim.in_words} {line(claim.place)}"
-            yield "claim", claim.id, text, f"{page}.html#{anchor}", verdict_of(env, claim)
+            yield "claim", claim.id, text, f"{page}.html#{anchor}", known.verdict(claim)
 
 
 def errata(env: BuildEnvironment, papers: tuple[Paper, ...]) -> Iterator[Thing]:
     for paper in papers:
-        listed = [(erratum.id, erratum.place, erratum.wrong) for erratum in (*paper.errata, *paper.remarks)]
-        listed += [(c.id, c.place, c.wrong) for c in paper.claims if c.wrong and erratum_of(c.id) == c.id]
-        for name, place, wrong in listed:
-            if page := ledger_pages(env).get(f"erratum-{name}"):
-                text = f"{paper.key}, {place}: {line(wrong)}"
-                yield "erratum", name, text, f"{page}.html#erratum-{name}", ""
+        for note in (*errata_of(paper), *paper.remarks):
+            if page := outcomes(env).pages.get(f"erratum-{note.id}"):
+                text = f"{paper.key}, {note.place}: {line(note.wrong)}"
+                yield "erratum", note.id, text, f"{page}.html#erratum-{note.id}", ""
 
 
 def sections(env: BuildEnvironment) -> Iterator[Thing]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from executable_claims.chapters import CHECKS, cells, code_cells, decided, recorded, words
+from executable_claims.chapters import CHECKS, cells, code_cells, decided, recorded
 from executable_claims.configuration import find_book
 from executable_claims.drift import read_releases
 from executable_claims.ledger import find_claim, read_ledger
@@ -23,6 +23,9 @@ SECTIONS = ["The result", "Why it is true", "Break it", "Further"]
 CHAPTERS = sorted(path for path in BOOK.glob("[a-z]*/*.md") if path.parent.name not in ("api", "papers"))
 EXECUTED = [*CHAPTERS, BOOK / "how_it_works.md"]
 EXCEPTIONS = yaml.safe_load((Path(__file__).parent / "exceptions.yml").read_text(encoding="utf-8"))
+NO_PROSE = re.compile(
+    r"^\([\w-]+\)=$|^[ \t]*(?:`{3}|:{3}|:[\w-]+:)[^\n]*$|\{[\w:-]+\}|\$\$.*?\$\$|\$[^$]*\$", re.M | re.S
+)
 WORDS = 1400
 # The largest error of the theory that a check may overlook, by what it is.
 FINEST = {"law": 0.01, "statistical": 0.05, "bound": 0.1}
@@ -127,6 +130,15 @@ def test_the_root_holds_only_what_is_listed():
 
 
 # Lists that may only shrink: what is not there keeps the rule, and what is there still breaks it.
+
+
+def words(path: Path) -> int:
+    """How many words of prose and captions a page has, formulas and code left out."""
+    prose = [cell.source for cell in cells(path) if cell.cell_type == "markdown"]
+    prose += [
+        cell.metadata.get("mystnb", {}).get("figure", {}).get("caption", "") for cell in code_cells(path)
+    ]
+    return len(NO_PROSE.sub(" ", "\n".join(prose)).split())
 
 
 def test_pages_keep_to_their_number_of_words():

@@ -1,12 +1,11 @@
 """What a card says of a verdict, and how the claims are counted."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
-from executable_claims.cards import NOT_YET, OURS, erratum_of, line_numbers, tally
-from executable_claims.ledger import NOT_HERE, VERDICTS, find_claim, read_ledger
+from executable_claims.cards import line_numbers
+from executable_claims.ledger import NOT_HERE, VERDICTS, read_ledger
+from executable_claims.outcomes import NOT_YET, OURS, Outcomes, erratum_of
 from executable_claims.verify import Variant, verify
 
 
@@ -35,9 +34,8 @@ def test_the_papers_claims_and_ours_are_counted_apart():
     claims = [claim for paper in read_ledger() for claim in paper.claims]
     ours = next(claim for claim in claims if claim.ours)
     theirs = next(claim for claim in claims if not claim.ours and claim.expected == "verified")
-    record = {"verdict": "verified"}
-    env = SimpleNamespace(claim_verdicts={one.id: {"record": record} for one in (ours, theirs)})
-    whole, own = tally(env), tally(env, OURS)
+    known = Outcomes(records={one.id: {"verdict": "verified"} for one in (ours, theirs)})
+    whole, own = known.tally(), known.tally(OURS)
     assert whole["claims"] + own["claims"] == len(claims) and own["claims"] == sum(
         bool(one.ours) for one in claims
     )
@@ -45,14 +43,15 @@ def test_the_papers_claims_and_ours_are_counted_apart():
     assert whole[NOT_HERE] == sum(one.expected == NOT_HERE for one in claims) > 0
     for counts in (whole, own):
         assert sum(counts[verdict] for verdict in (*VERDICTS, NOT_YET)) == counts["claims"]
-    papers = [tally(env, paper.key) for paper in read_ledger()]
+    papers = [known.tally(paper.key) for paper in read_ledger()]
     assert all(sum(paper[name] for paper in papers) == whole[name] for name in ("claims", "decided", NOT_YET))
 
 
 @pytest.mark.parametrize("paper", read_ledger(), ids=lambda paper: paper.key)
 def test_a_card_links_to_the_erratum_about_its_claim(paper):
     notes = {one.id: one for one in (*paper.errata, *paper.remarks)}
-    for claim in (claim for note in notes.values() for claim in note.claims):
-        assert claim in notes[erratum_of(claim)].claims
     for claim in paper.claims:
-        assert bool(erratum_of(claim.id)) >= bool(find_claim(claim.id).wrong)
+        if about := [name for name, note in notes.items() if claim.id in note.claims]:
+            assert erratum_of(claim) == about[0]
+        else:
+            assert erratum_of(claim) == (claim.id if claim.wrong else "")

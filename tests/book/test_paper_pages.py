@@ -9,9 +9,9 @@ from docutils.parsers.rst import DirectiveError
 from fragments import moved
 from plain_text import plain
 
-from executable_claims.cards import NOT_YET
 from executable_claims.ledger import STATEMENTS, VERDICTS, Thing, read_ledger
-from executable_claims.papers import SERIOUS, Verdicts, groups_of, verdict_counts
+from executable_claims.outcomes import NOT_YET, SERIOUS, Outcomes
+from executable_claims.papers import Verdicts, beyond, groups_of, naming
 from tests.book.test_book import BOOK
 
 FIELD = re.compile(r"^:([A-Z]\w+ [A-Z\d.]+)(?:, (fig-[\w-]+))?: ?(.*(?:\n  .*)*)$", re.M)
@@ -30,9 +30,20 @@ def theirs(paper):
 @papers
 def test_every_claim_of_a_paper_is_in_one_group(paper):
     groups = groups_of(theirs(paper))
-    listed = [claim.id for group in groups.values() for claim in group.claims]
+    listed = [claim.id for claims in groups.values() for claim in claims]
     assert sorted(listed) == sorted(one.id for one in theirs(paper))
     assert len({thing.slug for thing in groups}) == len(groups)
+
+
+@papers
+def test_all_that_a_claim_names_leads_to_a_group_with_a_claim_that_names_it(paper):
+    groups = groups_of(theirs(paper))
+    found = naming(groups)
+    assert set(found) == {thing for claim in theirs(paper) for thing in claim.things}
+    for thing, leads in found.items():
+        assert leads[0] == thing or thing not in groups
+        assert len(set(leads)) == len(leads)
+        assert set(leads) == {one for one in groups if any(thing in claim.things for claim in groups[one])}
 
 
 @papers
@@ -109,15 +120,16 @@ def test_a_content_that_does_not_fit_the_ledger_is_refused(fields, message):
     ],
 )
 def test_a_place_does_not_say_its_heading_again(place, shown):
-    assert directive().place(SimpleNamespace(place=place), Thing("Lemma", "3")) == shown
+    assert beyond(place, "Lemma 3") == shown
+    assert beyond(place, "") == place
 
 
 def test_verdicts_are_counted_with_the_most_serious_first():
     assert set(SERIOUS) == {*VERDICTS, NOT_YET}
     paper = read_ledger()[0]
     for claims in (theirs(paper), theirs(paper)[:3]):
-        found = {claim.id: {"record": {"verdict": claim.expected}} for claim in claims[1:]}
-        counts = verdict_counts(SimpleNamespace(claim_verdicts=found), [claim.id for claim in claims])
+        known = Outcomes(records={claim.id: {"verdict": claim.expected} for claim in claims[1:]})
+        counts = known.counts(claims)
         assert sum(counts.values()) == len(claims) and counts[NOT_YET] == 1
         assert list(counts) == [verdict for verdict in SERIOUS if verdict in counts]
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from questions import WORDS_A_MINUTE, duration, minutes, parts, question_of, words
 
-from executable_claims.cards import details, summary
+from executable_claims.layout import details, summary
 
 ROOT = Path(__file__).parents[2]
 

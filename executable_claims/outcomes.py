@@ -1,0 +1,138 @@
+"""What a build has found of the claims, and where its pages show it: kept in the Sphinx environment.
+
+A verdict gets here only with the card that the output of an executed cell has become; every page asks here,
+so that none can show a verdict that no cell produced.  *Not here* comes from the ledger, with its reason,
+*not yet* from nowhere.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.util import logging
+
+from executable_claims.layout import details, pending
+from executable_claims.ledger import NOT_HERE, Claim, Erratum, Paper, read_ledger
+
+LOGGER = logging.getLogger(__name__)
+NOT_YET = "not yet"
+OURS = "ours"
+SERIOUS = ("refuted", "corrected", NOT_YET, NOT_HERE, "stand-in", "verified")
+KINDS = ("claim", "verdict", "scorecard", "erratum")  # of ids on pages; the id of a claim follows
+IN_HTML = "data-claim="  # the place for a verdict in HTML that a page's cells have made
+
+
+@dataclass
+class Outcomes:
+    """``records`` of the claims that cells have decided, and ``pages`` by the ids of what stands on them.
+
+    ``dependent`` are the pages that show what others have found; they are written anew if ``shown``, all that
+    they showed when they were last written, has changed.  ``borrowing`` are those that show more of other
+    pages, a title or a figure; they are written anew whenever a page was ``read``.
+    """
+
+    records: dict[str, dict] = field(default_factory=dict)
+    pages: dict[str, str] = field(default_factory=dict)
+    dependent: set[str] = field(default_factory=set)
+    borrowing: set[str] = field(default_factory=set)
+    shown: str = ""
+    read: dict[str, int] = field(default_factory=dict)
+
+    def verdict(self, claim: Claim) -> str:
+        """What is known of a claim: the verdict of its cell, or that it has none, here or so far."""
+        if claim.id in self.records:
+            return self.records[claim.id]["verdict"]
+        return NOT_HERE if claim.expected == NOT_HERE else NOT_YET
+
+    def counts(self, claims: Iterable[Claim]) -> dict[str, int]:
+        """How many of the claims have which verdict, the most serious one first."""
+        counts = Counter(map(self.verdict, claims))
+        return {verdict: counts[verdict] for verdict in SERIOUS if counts[verdict]}
+
+    def tally(self, key: str = "") -> Counter:
+        """Count claims by verdict, plus 'claims' and 'decided' (by a cell): of a paper, of all, or our own.
+
+        ``key`` is a paper's, empty for all papers, or ``OURS``; the book's own statements count for no paper.
+        """
+        papers = [paper for paper in read_ledger() if key in ("", OURS, paper.key)]
+        claims = [one for paper in papers for one in paper.claims if bool(one.ours) == (key == OURS)]
+        counts = Counter(map(self.verdict, claims))
+        counts["claims"] = len(claims)
+        counts["decided"] = len(claims) - counts[NOT_YET] - counts[NOT_HERE]
+        return counts
+
+    def anchors(self, claim: Claim) -> dict[str, str]:
+        """Where pages speak of a claim, an id each: its card, its lines in lists, its erratum."""
+        ids = {kind: f"{kind}-{claim.id}" for kind in KINDS} | {"erratum": f"erratum-{erratum_of(claim)}"}
+        return {kind: name for kind, name in ids.items() if name in self.pages}
+
+
+def outcomes(env: BuildEnvironment) -> Outcomes:
+    """What the build has found."""
+    if not hasattr(env, "claim_outcomes"):
+        env.claim_outcomes = Outcomes()
+    return env.claim_outcomes
+
+
+def errata_of(paper: Paper) -> list[Erratum]:
+    """What is false as printed, in the list of errata or in a claim that no list has."""
+    known = {claim for note in (*paper.errata, *paper.remarks) for claim in note.claims}
+    single = [claim for claim in paper.claims if claim.wrong and claim.id not in known]
+    return [
+        *paper.errata,
+        *(Erratum(c.id, c.paper, c.place, c.statement, c.wrong, c.corrected, (c.id,)) for c in single),
+    ]
+
+
+def erratum_of(claim: Claim) -> str:
+    """The erratum or remark that is about a claim; empty if there is none."""
+    [paper] = (paper for paper in read_ledger() if paper.key == claim.paper)
+    notes = (note.id for note in (*errata_of(paper), *paper.remarks) if claim.id in note.claims)
+    return next(notes, "")
+
+
+def forget_page(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
+    known = outcomes(env)
+    gone = {name for name, page in known.pages.items() if page == docname}
+    known.records = {name: one for name, one in known.records.items() if f"claim-{name}" not in gone}
+    known.pages = {name: page for name, page in known.pages.items() if name not in gone}
+    known.dependent.discard(docname)
+    known.borrowing.discard(docname)
+
+
+def note_page(app: Sphinx, page: nodes.document) -> None:
+    """Note the verdicts of a page, where it speaks of claims, and whether it shows verdicts of others."""
+    known, docname = outcomes(app.env), app.env.docname
+    for node in page.findall(nodes.Element):
+        known.pages |= {name: docname for name in node["ids"] if name.startswith(KINDS)}
+        if isinstance(node, details) and "record" in node:
+            record = node.attributes.pop("record")
+            if record["claim"]["id"] in known.records:
+                LOGGER.warning("claim %s is decided twice", record["claim"]["id"], location=docname)
+            known.records[record["claim"]["id"]] = record
+        if isinstance(node, pending) or (isinstance(node, nodes.raw) and IN_HTML in node.astext()):
+            known.dependent.add(docname)
+
+
+def pages_to_rewrite(app: Sphinx, env: BuildEnvironment) -> list[str]:
+    """The pages that show verdicts or more of other pages, if what they show may have changed."""
+    known = outcomes(env)
+    shown, read = json.dumps([known.records, known.pages], sort_keys=True), dict(env.all_docs)
+    stale = (known.dependent if shown != known.shown else set()) | (
+        known.borrowing if read != known.read else set()
+    )
+    known.shown, known.read = shown, read
+    return sorted(stale)
+
+
+def setup(app: Sphinx) -> None:
+    """Register what keeps the outcomes."""
+    app.connect("env-purge-doc", forget_page)
+    app.connect("doctree-read", note_page)
+    app.connect("env-updated", pages_to_rewrite)
