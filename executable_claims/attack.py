@@ -166,7 +166,8 @@ def read_chapter(page: Path) -> tuple[list[ast.stmt], set[int], dict[str, Change
     statements = [one for one, _ in pairs]
     makers = [one for one in statements if isinstance(one, ast.FunctionDef) and names(one) & {*CHECKS}]
     checks = {*CHECKS, *(one.name for one in makers)}
-    deciding = {k for k, one in enumerate(statements) if names(one) & checks or isinstance(one, IMPORTS)}
+    always = (*IMPORTS, ast.Assert)
+    deciding = {k for k, one in enumerate(statements) if names(one) & checks or isinstance(one, always)}
     needed = deciding | feeding(statements, names(*(statements[k] for k in deciding)))[0]
     roots = [list(targets(one, checks)) for one in statements]
     theory, used = feeding(statements, names(*(root for each in roots for root in each)))
