@@ -9,35 +9,35 @@ theory; the rest survives, and a person says in ``results/attacks.json`` for wha
 import argparse
 import ast
 import copy
-import fcntl
 import functools
 import json
 import os
 import re
 import signal
+import symtable
 import sys
 import tempfile
 import time
 import types
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from difflib import get_close_matches
-from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import executable_claims
-from executable_claims.chapters import CHECKS, chapters, code_cells
+from executable_claims.chapters import CHECKS, code_cells
 from executable_claims.comparison import MISSED
 from executable_claims.configuration import Book, find_book
-from executable_claims.dependencies import MAGIC
-from executable_claims.seeds import code_key, name_of
+from executable_claims.dependencies import IMPORTS, MAGIC
+from executable_claims.results import chosen, code_key, read_results, write_result
 
-FACTOR, ROUNDING = 1.05, 1e-9  # what moves by less of its size has not moved
+FACTOR = 1.05
+ROUNDING = 1e-6  # what moves by less of its size, as what a solver finds does, has not moved
+SLOWER = 2  # a change that makes the checks of a chapter so much slower is noticed
 OPPOSITE = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult}
 THEORY = {"theory", "geometry"}  # in the dotted name of a module; a project's other modules simulate
 # Arguments that say how something is computed or checked, and calls that draw or lay out.
@@ -50,8 +50,15 @@ LAYOUTS = re.compile(
     DRAWS.pattern + "|(lin|geom|log)space|arange|range|zeros|ones|eye|full|repeat|tile|reshape|generator|"
     "default_rng|isf|ppf|Variant"
 )
-Changes = dict[str, tuple[int, ast.stmt]]  # in words: which statement it is that changes, and into what
 LISTS = (ast.List, ast.ListComp, ast.Tuple, ast.JoinedStr)  # are joined and repeated by + and *
+
+
+class Change(NamedTuple):
+    """A small change: its place, what becomes of what; which statement it is that changes, and into what."""
+
+    words: dict[str, str]
+    number: int
+    statement: ast.stmt
 
 
 def called(node: Any) -> str:
@@ -60,114 +67,121 @@ def called(node: Any) -> str:
     return getattr(function, "id", getattr(function, "attr", ""))
 
 
-def names(node: ast.AST, context: type = ast.Load) -> set[str]:
-    """Return the names that code reads, or stores, without arguments and what is stored in loops inside."""
-    walked = list(ast.walk(node))
-    loops = [one.target for one in walked if isinstance(one, ast.comprehension)]
-    stores = [one for each in [node] * isinstance(node, ast.FunctionDef) + loops for one in ast.walk(each)]
-    inside = {one.id for one in stores if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
-    inside |= {one.arg for one in walked if isinstance(one, ast.arg)}
-    return {one.id for one in walked if isinstance(one, ast.Name) and isinstance(one.ctx, context)} - inside
+def names(*nodes: ast.AST) -> set[str]:
+    """Return the names from outside that code reads."""
+    tables = [symtable.symtable(ast.unparse(node), "", "exec") for node in nodes]
+    found = {one.get_name() for table in tables for one in table.get_symbols() if one.is_referenced()}
+    while tables := [inner for table in tables for inner in table.get_children()]:
+        symbols = [one for table in tables for one in table.get_symbols()]
+        found |= {one.get_name() for one in symbols if one.is_referenced() and one.is_global()}
+    return found
 
 
 def bound(statement: ast.stmt) -> set[str]:
     """Return the names that a statement binds or, as ``found.append(x)`` and ``found[k] = x`` do, alters."""
+    symbols = symtable.symtable(ast.unparse(statement), "", "exec").get_symbols()
+    found = {one.get_name() for one in symbols if one.is_assigned() or one.is_imported()}
     if isinstance(statement, ast.FunctionDef | ast.ClassDef):
-        return {statement.name}
-    found = names(statement, ast.Store)
+        return found
     for node in ast.walk(statement):
         stored = isinstance(getattr(node, "ctx", None), ast.Store)
         inside = node if stored else getattr(node.value, "func", None) if isinstance(node, ast.Expr) else None
         if isinstance(inside, ast.Subscript | ast.Attribute):
             found |= names(inside.value)
-        found |= {(one.asname or one.name).partition(".")[0] for one in [node] if isinstance(one, ast.alias)}
     return found
 
 
 def feeding(statements: Sequence[ast.stmt], wanted: Iterable[str]) -> tuple[set[int], set[str]]:
     """Return which statements names hang on, and all names met on the way."""
+    binds = [bound(one) for one in statements]
     known, numbers = set(wanted), set()
-    while more := {k for k, one in enumerate(statements) if bound(one) & known} - numbers:
+    while more := {k for k, one in enumerate(binds) if one & known} - numbers:
         numbers |= more
-        known = known.union(*(names(statements[k]) for k in more))
+        known |= names(*(statements[k] for k in more))
     return numbers, known
 
 
-def targets(node: ast.AST, checks: set[str]) -> Iterator[ast.AST]:
+def targets(node: ast.AST, checks: set[str]) -> Iterator[ast.expr]:
     """What the checks in a statement compare with; what is measured too where only a number is typed."""
     if called(node) == "Variant":
         return
     given: list[tuple[Any, Any]] = [(one.arg, one.value) for one in getattr(node, "keywords", ())]
     if isinstance(node, ast.Dict):
         given = [(getattr(k, "value", ""), one) for k, one in zip(node.keys, node.values, strict=True)]
-    elif called(node) in checks:  # or a function of the chapter that makes some
-        yield from [*node.args[1:], *(one for name, one in given if name is None)]  # type: ignore[attr-defined]
+    elif isinstance(node, ast.Call) and called(node) in checks:
+        yield from [*node.args[1:], *(one for name, one in given if name is None)]
     own = [one for name, one in given if name in MISSED]
     yield from own
-    if own and not any(map(names, own)):
+    if own and not names(*own):
         yield from (one for name, one in given if name == "measured")
     for child in ast.iter_child_nodes(node):
         yield from targets(child, checks)
 
 
-def sites(node: ast.AST) -> Iterator[Any]:
+def sites(node: ast.AST) -> Iterator[ast.BinOp | ast.FunctionDef]:
     """The arithmetic and the functions in code, but for settings, layout and data, which is what draws."""
     changeable = isinstance(node, ast.BinOp | ast.FunctionDef)
     data = changeable and any(DRAWS.fullmatch(called(one)) for one in ast.walk(node))
-    joined = any(isinstance(getattr(node, one, None), LISTS) for one in ("left", "right"))
+    joined = isinstance(node, ast.BinOp) and isinstance(node.left, LISTS) | isinstance(node.right, LISTS)
     if changeable and not data and not joined:
         yield node
     for child in ast.iter_child_nodes(node) if not LAYOUTS.fullmatch(called(node)) else ():
-        setting = SETTINGS.fullmatch(getattr(child, "arg", None) or "")
         kept = isinstance(child, ast.FunctionDef) or not data
+        setting = SETTINGS.fullmatch(getattr(child, "arg", None) or "")
         if kept and not setting and child is not getattr(node, "slice", None):
             yield from sites(child)
 
 
-def forms(node: Any, used: set[str]) -> Iterator[ast.AST]:
-    """What a site may become; that a number written out is lost is seen sooner than 5 % of it."""
-    if not isinstance(node, ast.BinOp):
-        for name in {node.name} if isinstance(node, ast.FunctionDef) else sorted(bound(node) & used):
-            yield ast.If(ast.Constant(True), [node, *ast.parse(f"{name} = _larger({name})").body], [])
+def forms(site: Any, used: set[str]) -> Iterator[tuple[str, str, ast.AST]]:
+    """What a site may become, in words and as code; of an import, each function that is used is larger."""
+    if not isinstance(site, ast.BinOp):
+        for name in {site.name} if isinstance(site, ast.FunctionDef) else sorted(bound(site) & used):
+            grown = [site, *ast.parse(f"{name} = _larger({name})").body]
+            yield f"{name}(...)", f"{FACTOR} * {name}(...)", ast.If(ast.Constant(True), grown, [])
         return
-    (left, right), sign = (node.left, node.right), node.op
-    values = [getattr(one, "value", 0) if isinstance(one, ast.Constant) else 0 for one in (left, right)]
-    first, second = (one if type(one) in (int, float) else 0 for one in values)
-    if first:
-        yield ast.BinOp(ast.Constant(float(f"{FACTOR * first:.6g}")), sign, right)
-    if second:
-        yield ast.BinOp(left, sign, ast.Constant(float(f"{FACTOR * second:.6g}")))
+    left, sign, right = site.left, site.op, site.right
+    found: list[ast.expr] = [ast.BinOp(one, sign, right) for one in scaled(left)]
+    found += [ast.BinOp(left, sign, one) for one in scaled(right)]
     if isinstance(sign, ast.Pow):
-        yield ast.BinOp(left, sign, ast.BinOp(right, ast.Div(), ast.Constant(2)))
+        found.append(ast.BinOp(left, sign, ast.BinOp(right, ast.Div(), ast.Constant(2))))
     elif type(sign) in OPPOSITE:
+        found.append(ast.BinOp(left, OPPOSITE[type(sign)](), right))
         alone = {ast.Sub: ast.UnaryOp(ast.USub(), right), ast.Div: ast.BinOp(ast.Constant(1), sign, right)}
-        yield ast.BinOp(left, OPPOSITE[type(sign)](), right)
-        yield from [left] * (not second) + [alone.get(type(sign), right)] * (not first)
+        # That a number written out is lost is seen sooner than 5 % of it.
+        found += [] if scaled(right) else [left]
+        found += [] if scaled(left) else [alone.get(type(sign), right)]
+    yield from ((ast.unparse(site), ast.unparse(form), form) for form in found)
 
 
-def read_chapter(page: Path) -> tuple[list[ast.stmt], set[int], Changes]:
+def scaled(node: ast.expr) -> list[ast.expr]:
+    """A number written out made larger; nothing for other code, and for zero."""
+    value = node.value if isinstance(node, ast.Constant) and type(node.value) in (int, float) else 0
+    return [ast.Constant(float(f"{FACTOR * value:.6g}"))] if value else []
+
+
+def read_chapter(page: Path) -> tuple[list[ast.stmt], set[int], dict[str, Change]]:
     """Return the statements of a chapter, which of them its checks need, and the changes of its theory."""
     codes = enumerate((MAGIC.sub("", cell.source) for cell in code_cells(page)), 1)
     pairs = [(one, cell) for cell, code in codes for one in ast.parse(code).body]
     statements = [one for one, _ in pairs]
     makers = [one for one in statements if isinstance(one, ast.FunctionDef) and names(one) & {*CHECKS}]
     checks = {*CHECKS, *(one.name for one in makers)}
+    always = (*IMPORTS, ast.Assert)
+    deciding = {k for k, one in enumerate(statements) if names(one) & checks or isinstance(one, always)}
+    needed = deciding | feeding(statements, names(*(statements[k] for k in deciding)))[0]
     roots = [list(targets(one, checks)) for one in statements]
-    numbers, used = feeding(statements, set().union(*(names(root) for each in roots for root in each)))
-    changes: Changes = {}
-    for number, (statement, cell) in enumerate(pairs):
-        found = [each for one in ([statement] if number in numbers else roots[number]) for each in sites(one)]
+    theory, used = feeding(statements, names(*(root for each in roots for root in each)))
+    changes: dict[str, Change] = {}
+    for number in sorted(needed):
+        statement, cell = pairs[number]
+        parts = [statement] if number in theory else roots[number]
+        found: list[Any] = [site for part in parts for site in sites(part)]
         if isinstance(statement, ast.ImportFrom) and THEORY & {*(statement.module or "").split(".")}:
             found = [statement]
-        for site, form in [(site, form) for one in found for site, form in product([one], forms(one, used))]:
-            other = copy.deepcopy(statement, {id(site): ast.fix_missing_locations(form)})
-            grown = f"{form.body[-1].targets[0].id}(...)" if isinstance(form, ast.If) else ""  # type: ignore
-            before, after = (grown, f"{FACTOR} * {grown}") if grown else map(ast.unparse, (site, form))
-            text = f"cell {cell}, line {site.lineno}: {before} -> {after}"
-            changes.setdefault(text, (number, ast.fix_missing_locations(other)))
-    imports = (ast.Import, ast.ImportFrom)
-    deciding = {k for k, one in enumerate(statements) if names(one) & checks or isinstance(one, imports)}
-    needed = deciding | feeding(statements, set().union(*(names(statements[k]) for k in deciding)))[0]
+        for each, (before, after, form) in [(one, form) for one in found for form in forms(one, used)]:
+            words = {"place": f"cell {cell}, line {each.lineno}", "before": before, "after": after}
+            other = ast.fix_missing_locations(copy.deepcopy(statement, {id(each): form}))
+            changes.setdefault("{place}: {before} -> {after}".format(**words), Change(words, number, other))
     return statements, needed, changes
 
 
@@ -200,9 +214,9 @@ def judged(before: list, after: list) -> dict[str, str]:
     """Return what becomes of a change that fails no check, and how far it moves what of which claim."""
     moves: list[str] = []
     for (claim, old), (_, new) in zip(before, after, strict=True):  # fails for another shape
-        entries = {name: list(zip(old[name], new[name], strict=True)) for name in (*old, *new)}
-        size = {name: max((abs(x) for x, _ in pairs), default=0.0) for name, pairs in entries.items()}
-        far = {name: max((abs(x - y) for x, y in pairs), default=0.0) for name, pairs in entries.items()}
+        size = {name: max(map(abs, values), default=0.0) for name, values in old.items()}
+        pairs = {name: zip(values, new[name], strict=True) for name, values in old.items()}
+        far = {name: max((abs(x - y) for x, y in each), default=0.0) for name, each in pairs.items()}
         moved = [name for name in old if not far[name] <= ROUNDING * (size[name] or 1.0)]
         own = [name for name in moved if not name.startswith("control")]
         typed = all(x == round(x) for name in MISSED for x in old.get(name, ()))
@@ -251,62 +265,43 @@ def outcomes(book: Book, page: Path, done: Iterable[str]) -> Iterator[tuple[str,
         if "error" in (known := forked(execute)):
             raise ValueError(known["error"])
 
-    def attempt(number: int, changed: ast.stmt) -> dict:
-        return judged(known["seen"], execute(changed, start=number + 1)["seen"])
+    def attempt(change: Change) -> dict:
+        return judged(known["seen"], execute(change.statement, start=change.number + 1)["seen"])
 
     at = 0
-    for text, (number, changed) in changes.items():  # in the order of the statements
-        if text not in done and number in needed:
-            execute(start=at, end=number)
-            at = number
-            yield text, forked(functools.partial(attempt, number, changed), 2 + 5 * known["seconds"])
+    for text, change in changes.items():  # in the order of the statements
+        if text not in done:
+            execute(start=at, end=change.number)
+            at = change.number
+            yield text, forked(functools.partial(attempt, change), 2 + SLOWER * known["seconds"])
 
 
-def read_results(book: Book) -> dict[str, Any]:
-    """Return what has been found, by chapter."""
-    path = book.folder("attacks")
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-
-
-def write_result(book: Book, name: str, entry: dict) -> None:
-    """Write what has been found of one chapter, all of it or nothing, one process after the other."""
-    path = book.folder("attacks")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    folder = os.open(path.parent, os.O_RDONLY)
-    fcntl.flock(folder, fcntl.LOCK_EX)
-    text = json.dumps(dict(sorted({**read_results(book), name: entry}.items())), indent=1, ensure_ascii=False)
-    path.with_suffix(".new").write_text(text + "\n", encoding="utf-8")
-    path.with_suffix(".new").replace(path)
-    os.close(folder)
-
-
-def summed(changes: Iterable[str], finished: dict[str, dict], old: dict[str, Any]) -> dict[str, Any]:
+def summed(changes: Mapping[str, Change], finished: Mapping[str, dict], old: Mapping) -> dict[str, Any]:
     """Return the counts of a chapter, and its survivors with the reasons that are known."""
     reasons = {(one["before"], one["after"]): one["reason"] for one in old.get("survivors", ())}
-    tried = {text: finished[text] for text in changes if text in finished}
-    counts = Counter(one["outcome"] for one in tried.values())
-    form = re.compile("(?P<place>.*?): (?P<before>.*) -> (?P<after>.*)", re.S)
-    found = [(form.fullmatch(text), one["moves"]) for text, one in tried.items() if "moves" in one]
-    survivors = [{**match.groupdict(), "moves": moves} for match, moves in found if match]
-    for one in survivors:
-        one["reason"] = reasons.get((one["before"], one["after"]), "")
+    counts = Counter(finished[text]["outcome"] for text in changes)
+    survivors = []
+    for text, (words, *_) in changes.items():
+        if moves := finished[text].get("moves"):
+            reason = reasons.get((words["before"], words["after"]), "")
+            survivors.append({**words, "moves": moves, "reason": reason})
     named = {name: counts[name] for name in ("noticed", "moves_nothing", "survived")}
-    return {"changes": len(tried), **named, "survivors": survivors}
+    return {"changes": len(changes), **named, "survivors": survivors}
 
 
 def attack(book: Book, name: str, page: Path) -> str:
     """Try the changes of a chapter that have not been tried, and return what survives in words."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what the chapter prints
-    digest = code_key(book, page)
-    entry = read_results(book).get(name, {})
+    path, digest = book.folder("attacks"), code_key(book, page)
+    entry = read_results(path).get(name, {})
     if entry.get("key") != digest:
         partial = entry.get("partial", {})
         finished = dict(partial["finished"]) if partial.get("key") == digest else {}
         for text, found in outcomes(book, page, set(finished)):
             finished[text] = found
-            write_result(book, name, {**entry, "partial": {"key": digest, "finished": finished}})
+            write_result(path, name, {**entry, "partial": {"key": digest, "finished": finished}})
         entry = {"key": digest, **summed(read_chapter(page)[2], finished, entry)}
-        write_result(book, name, entry)
+        write_result(path, name, entry)
     form = "{place}: {before} -> {after}\n    moves {moves}; {reason}"
     lines = [f"{name}, {form.format(**one)}" for one in entry["survivors"]]
     counts = [f"{number} {word}" for word, number in entry.items() if isinstance(number, int)]
@@ -320,17 +315,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("chapters", nargs="*", help="part/name; all if none is given")
     parser.add_argument("--jobs", type=int, default=1, help="so many chapters at a time")
     options, book = parser.parse_args(arguments), find_book()
-    pages = {name_of(book, page): page for page in chapters(book)}
-    for name in set(options.chapters) - set(pages):
-        near = ", ".join(get_close_matches(name, pages, 3, 0.3) or pages)
-        parser.error(f"chapters has {name!r}, allowed: a chapter of the book; nearest: {near}")
     os.environ |= {"OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg"}
     with ProcessPoolExecutor(options.jobs, get_context("spawn"), max_tasks_per_child=1) as pool:
-        runs = {name: pool.submit(attack, book, name, pages[name]) for name in options.chapters or pages}
-        for name, run in runs.items():
+        pages = chosen(book, parser, options.chapters)
+        runs = [pool.submit(attack, book, name, page) for name, page in pages.items()]
+        for name, run in zip(pages, runs, strict=True):
             error = run.exception()
             print(f"{name} fails as it is: {error}" if error else run.result(), flush=True)
-    sys.exit(any(run.exception() for run in runs.values()))
+    sys.exit(any(run.exception() for run in runs))
 
 
 if __name__ == "__main__":

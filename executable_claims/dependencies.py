@@ -3,6 +3,9 @@
 Nothing is imported to find out.  A page reaches what it imports, by name, and whatever the definition of a
 name uses; a comment, a docstring or a function that it does not reach is no reason to execute it again.  What
 a module does when it is imported, besides definitions, counts where anything of it is reached.
+
+So the code of a book is a graph.  A node is a module and a name that it binds, or ``""`` for what the module
+does besides; an edge leads from a definition to what it uses.
 """
 
 from __future__ import annotations
@@ -12,8 +15,8 @@ import hashlib
 import platform
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib.util import resolve_name
 from pathlib import Path
@@ -21,120 +24,121 @@ from pathlib import Path
 from executable_claims.configuration import Book
 from executable_claims.ledger import read_ledger
 
+ENGINE = __name__.partition(".")[0]
 PLAIN = ("dataclass", "cache", "lru_cache", "wraps", "contextmanager")  # decorators that note nothing
 MAGIC = re.compile(r"^[%!].*", re.M)
-DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+IMPORTS = (ast.Import, ast.ImportFrom)
+Node = tuple[str, str]
 
 
 @dataclass(frozen=True)
 class Module:
     """A module as text: for each name that it binds a digest of the code, and the dotted names used there.
 
-    ``done`` is what the module does besides, under the same two heads.  ``imports`` says of a name where it
-    comes from: a module, and a name in it or nothing; ``runs`` are the modules that its import imports.
+    Under ``""`` stands what it does besides.  ``imports`` says of a name where it comes from: a module, and a
+    name in it or nothing; ``runs`` are the modules that its import imports.
     """
 
-    name: str
     digests: Mapping[str, str]
     uses: Mapping[str, frozenset[tuple[str, ...]]]
-    done: str
-    done_uses: frozenset[tuple[str, ...]]
-    imports: Mapping[str, tuple[str, str]]
+    imports: Mapping[str, Node]
     runs: frozenset[str]
+    texts: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What a piece of code reaches: names of modules of the book, and packages from elsewhere."""
+
+    names: frozenset[Node]
+    modules: Mapping[str, Module]
+    outside: frozenset[str]
     texts: frozenset[str]
 
 
 def without_docstrings(tree: ast.Module) -> ast.Module:
     """Return the tree, changed in place, without its docstrings."""
     for node in ast.walk(tree):
-        if isinstance(node, DOCUMENTED) and ast.get_docstring(node) is not None:
+        if isinstance(node, (ast.Module, *DEFINITIONS)) and ast.get_docstring(node) is not None:
             del node.body[0]
     return tree
 
 
 def bindings(statement: ast.stmt) -> list[str]:
-    """The names that a statement at the top of a module binds, if that is all that it does."""
-    if isinstance(statement, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and not registering(
-        statement
-    ):
-        return [statement.name]
+    """The names that a statement at the top of a module binds, or ``""`` if it does something else."""
+    if isinstance(statement, DEFINITIONS):
+        # A decorator of the module's own packages may note the definition somewhere.
+        heads = [one.func if isinstance(one, ast.Call) else one for one in statement.decorator_list]
+        plain = all(getattr(head, "id", getattr(head, "attr", "")) in PLAIN for head in heads)
+        return [statement.name if plain else ""]
     if isinstance(statement, ast.Assign | ast.AnnAssign):
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
         named = [one for target in targets for one in getattr(target, "elts", [target])]
-        return [one.id for one in named] if all(isinstance(one, ast.Name) for one in named) else []
-    return []
+        return [one.id for one in named] if all(isinstance(one, ast.Name) for one in named) else [""]
+    return [""]
 
 
-def registering(definition: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Whether a decorator of the module's own packages may note the definition somewhere."""
-    heads = [one.func if isinstance(one, ast.Call) else one for one in definition.decorator_list]
-    return any(getattr(head, "id", getattr(head, "attr", "")) not in PLAIN for head in heads)
-
-
-def origins(tree: ast.AST, package: str) -> dict[str, tuple[str, str]]:
+def origins(tree: ast.AST, package: str) -> dict[str, Node]:
     """Where the imported names of a tree come from, those inside functions too."""
-    found: dict[str, tuple[str, str]] = {}
+    found: dict[str, Node] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            for alias in node.names:
-                found[alias.asname or alias.name] = (alias.name, "")
+            found |= {alias.asname or alias.name: (alias.name, "") for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             origin = resolve_name("." * node.level + (node.module or ""), package)
             found |= {alias.asname or alias.name: (origin, alias.name) for alias in node.names}
     return found
 
 
+def dotted(node: ast.AST) -> tuple[str, ...]:
+    """The parts of ``a.b.c``; none of what is no name with attributes after it."""
+    if isinstance(node, ast.Name):
+        return (node.id,)
+    if isinstance(node, ast.Attribute) and (head := dotted(node.value)):
+        return (*head, node.attr)
+    return ()
+
+
 def used(nodes: Iterable[ast.AST]) -> frozenset[tuple[str, ...]]:
-    """The names that a piece of code uses, with the attributes after them: ``a.b.c`` as a tuple."""
+    """The names that a piece of code uses, each with the attributes after it, and what it imports inside."""
     walked = [node for root in nodes for node in ast.walk(root)]
     inner = {id(node.value) for node in walked if isinstance(node, ast.Attribute)}
-    found = set()
-    for node in walked:
-        if isinstance(node, ast.Attribute | ast.Name) and id(node) not in inner:
-            parts: list[str] = []
-            while isinstance(node, ast.Attribute):
-                parts.append(node.attr)
-                node = node.value
-            if isinstance(node, ast.Name):
-                found.add((node.id, *reversed(parts)))
-        elif isinstance(node, ast.Import | ast.ImportFrom):  # inside a function
-            found |= {tuple((alias.asname or alias.name).split(".")) for alias in node.names}
-    return frozenset(found)
+    found = {dotted(node) for node in walked if id(node) not in inner} - {()}
+    inside = [alias for node in walked if isinstance(node, IMPORTS) for alias in node.names]
+    return frozenset(found | {tuple((alias.asname or alias.name).split(".")) for alias in inside})
 
 
-def digest_of(statements: Iterable[ast.stmt]) -> str:
-    return hashlib.sha256("\n".join(map(ast.dump, statements)).encode()).hexdigest()
+def texts_in(tree: ast.AST) -> frozenset[str]:
+    """The texts of a tree: names of claims, experiments and records begin with the key of a paper."""
+    constants = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
+    return frozenset(text for text in constants if isinstance(text, str))
+
+
+def read_module(tree: ast.Module, package: str = "") -> Module:
+    """Return what a tree binds, does and imports; ``package`` is what its relative imports start from."""
+    bound: dict[str, list[ast.stmt]] = defaultdict(list, {"": []})
+    runs: list[Node] = []
+    for statement in tree.body:
+        if isinstance(statement, IMPORTS):
+            runs += origins(statement, package).values()
+        else:
+            for name in bindings(statement):
+                bound[name].append(statement)
+    return Module(
+        {name: digest("\n".join(map(ast.dump, each))) for name, each in bound.items()},
+        {name: used(each) for name, each in bound.items()},
+        origins(tree, package),
+        frozenset(name for module, inside in runs for name in (module, f"{module}.{inside}".rstrip("."))),
+        texts_in(tree),
+    )
 
 
 @cache
 def _parsed(path: Path, stamp: tuple[int, int], name: str) -> Module:
     """Parse a module; ``stamp`` is its time and size, so that an edited file is parsed again."""
     tree = without_docstrings(ast.parse(path.read_text(encoding="utf-8")))
-    bound: dict[str, list[ast.stmt]] = defaultdict(list)
-    done = []
-    for statement in tree.body:
-        names = bindings(statement)
-        for one in names:
-            bound[one].append(statement)
-        if not names and not isinstance(statement, ast.Import | ast.ImportFrom):
-            done.append(statement)
-    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-    return Module(
-        name,
-        {one: digest_of(statements) for one, statements in bound.items()},
-        {one: used(statements) for one, statements in bound.items()},
-        digest_of(done),
-        used(done),
-        origins(tree, package),
-        frozenset(
-            origin
-            for statement in tree.body
-            if isinstance(statement, ast.Import | ast.ImportFrom)
-            for module, inside in origins(statement, package).values()
-            for origin in (module, f"{module}.{inside}".rstrip("."))
-        ),
-        frozenset(texts_in(tree)),
-    )
+    return read_module(tree, name if path.name == "__init__.py" else name.rpartition(".")[0])
 
 
 def find_module(name: str, book: Book) -> Module | None:
@@ -148,74 +152,53 @@ def find_module(name: str, book: Book) -> Module | None:
     return None
 
 
-@dataclass
-class Reach:
-    """What a piece of code reaches: names of modules of the book, and packages from elsewhere."""
+@dataclass(frozen=True)
+class Graph:
+    """The code of a book; ``find`` looks a module up by its dotted name."""
 
-    book: Book
-    texts: frozenset[str]
-    names: set[tuple[str, str]] = field(default_factory=set)
-    modules: dict[str, Module] = field(default_factory=dict)
-    outside: set[str] = field(default_factory=set)
-    known: dict[str, Module | None] = field(default_factory=dict)
+    find: Callable[[str], Module | None]
 
-    def find(self, name: str) -> Module | None:
-        """Return the module of that name, looked for once."""
-        if name not in self.known:
-            self.known[name] = find_module(name, self.book)
-        return self.known[name]
-
-    def follow(
-        self,
-        uses: Iterable[tuple[str, ...]],
-        imports: Mapping[str, tuple[str, str]],
-        home: Module | None = None,
-    ) -> None:
-        """Add what the names lead to, where ``home`` is the module that they stand in."""
-        for path in uses:
-            if home is not None:
-                self.take(home, path[0])
-            for length in range(1, len(path) + 1):
-                if origin := imports.get(".".join(path[:length])):
-                    self.add(*filter(None, origin), *path[length:])
-
-    def add(self, module: str, *path: str) -> None:
-        """Add what a path of names leads to from a module: a module in it, a name, or all of it."""
-        found = self.find(module)
-        if found is None:
-            self.outside.add(module.partition(".")[0])
+    def ends(self, module: str, *path: str) -> Iterator[Node]:
+        """Where a path of names leads to from a module: to a module in it, a name, or all of it."""
+        yield module, ""
+        if (found := self.find(module)) is None:
             return
-        self.enter(module, found)
         if not path:
-            for name in found.digests:
-                self.take(found, name)
+            yield from ((module, name) for name in found.digests)
         elif path[0] in found.digests:
-            self.take(found, path[0])
+            yield module, path[0]
         elif self.find(f"{module}.{path[0]}"):
-            self.add(f"{module}.{path[0]}", *path[1:])
+            yield from self.ends(f"{module}.{path[0]}", *path[1:])
         elif path[0] in found.imports:
-            self.add(*filter(None, found.imports[path[0]]), *path[1:])
+            yield from self.ends(*filter(None, found.imports[path[0]]), *path[1:])
 
-    def enter(self, name: str, module: Module) -> None:
-        """Add what importing a module does, its packages first."""
-        if name in self.modules:
+    def edges(self, node: Node) -> Iterator[Node]:
+        """What a definition uses, and what the import of a module imports, its packages first."""
+        module, name = node
+        if (found := self.find(module)) is None:
             return
-        package = name.rpartition(".")[0]
-        if package and (found := self.find(package)):
-            self.enter(package, found)
-        self.modules[name] = module
-        self.follow(module.done_uses, module.imports, module)
-        for other in module.runs:
-            if found := self.find(other):
-                self.enter(other, found)
-            else:
-                self.outside.add(other.partition(".")[0])
+        yield module, ""
+        if not name:
+            yield from ((other, "") for other in (module.rpartition(".")[0], *found.runs) if other)
+        for path in found.uses[name]:
+            if path[0] in found.digests:
+                yield module, path[0]
+            yield from self.imported(found, path)
 
-    def take(self, module: Module, name: str) -> None:
-        """Add one name of a module and what its definition uses."""
-        if name in module.digests and (module.name, name) not in self.names:
-            self.names.add((module.name, name))
-            self.follow(module.uses[name], module.imports, module)
+    def imported(self, module: Module, path: tuple[str, ...]) -> Iterator[Node]:
+        """Where a path of names that stands in a module leads to in other modules."""
+        for length in range(1, len(path) + 1):
+            if origin := module.imports.get(".".join(path[:length])):
+                yield from self.ends(*filter(None, origin), *path[length:])
+
+    def closure(self, nodes: Iterable[Node]) -> frozenset[Node]:
+        """All nodes that can be come to from these."""
+        found, waiting = set(), [*nodes]
+        while waiting:
+            if (node := waiting.pop()) not in found:
+                found.add(node)
+                waiting += self.edges(node)
+        return frozenset(found)
 
 
 def reach(code: str, book: Book, whole: bool = False) -> Reach:
@@ -223,28 +206,26 @@ def reach(code: str, book: Book, whole: bool = False) -> Reach:
 
     Of the modules that are loaded by name it reaches those that it names, or all if it is ``whole``.
     """
-    tree = ast.parse(MAGIC.sub("", code))
+    page = read_module(ast.parse(MAGIC.sub("", code)))
     keys = tuple(f"{paper.key}-" for paper in read_ledger(book.folder("ledger")))
-    texts = frozenset(text for text in texts_in(tree) if text.startswith(keys))
-    found, imports = Reach(book, texts), origins(tree, "")
-    for module, inside in imports.values():
-        if inside or found.find(module) is None:
-            found.add(*filter(None, (module, inside)))
-    found.follow(
-        used([one for one in tree.body if not isinstance(one, ast.Import | ast.ImportFrom)]), imports
-    )
+    texts = frozenset(text for text in page.texts if text.startswith(keys))
+    graph = Graph(cache(lambda name: find_module(name, book)))
+    named = [origin for origin in page.imports.values() if origin[1] or graph.find(origin[0]) is None]
+    starts = {node for origin in named for node in graph.ends(*filter(None, origin))}
+    starts |= {node for paths in page.uses.values() for path in paths for node in graph.imported(page, path)}
+    nodes = graph.closure(starts)
     for path in sorted(book.root.glob(book.by_name)) if book.by_name else ():
         name = path.relative_to(book.root).with_suffix("").as_posix().replace("/", ".")
-        loaded = found.find(name) if name.rpartition(".")[0] in found.modules else None
-        if loaded and (whole or loaded.texts & found.texts):
-            found.add(name)
-    return found
-
-
-def texts_in(tree: ast.AST) -> set[str]:
-    """The texts of a tree: names of claims, experiments and records begin with the key of a paper."""
-    constants = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
-    return {text for text in constants if isinstance(text, str)}
+        loaded = graph.find(name) if (name.rpartition(".")[0], "") in nodes else None
+        if loaded and (whole or loaded.texts & texts):
+            nodes |= graph.closure(graph.ends(name))
+    modules = {module: found for module, _ in nodes if (found := graph.find(module))}
+    return Reach(
+        frozenset(node for node in nodes if node[1]),
+        modules,
+        frozenset(module.partition(".")[0] for module, _ in nodes if module not in modules),
+        texts,
+    )
 
 
 def concerns(path: Path, text: str) -> bool:
@@ -252,20 +233,20 @@ def concerns(path: Path, text: str) -> bool:
     return path.stem.startswith(text) or path.parent.name.startswith(text) or text.startswith(f"{path.stem}-")
 
 
-def data(code: str, found: Reach, whole: bool = False) -> list[Path]:
+def data(code: str, found: Reach, book: Book, whole: bool = False) -> list[Path]:
     """The files that the modules reached by a page read for it: those it names, for a ``whole`` page all."""
     return [
         path
-        for reader, patterns in found.book.data.items()
+        for reader, patterns in book.data.items()
         for pattern in patterns
-        for path in sorted(found.book.root.glob(pattern))
+        for path in sorted(book.root.glob(pattern))
         if path.name in code
         or (reader in found.modules and (whole or any(concerns(path, text) for text in found.texts)))
     ]
 
 
-def key(page: Path, code: str, book: Book) -> str:
-    """Return a digest of all that the outcome of a page depends on besides its own cells.
+def dependencies(page: Path, code: str, book: Book) -> dict[str, str]:
+    """Return by name a digest of all that the outcome of a page depends on besides its own cells.
 
     A page that lies at the top of the book's pages, in no part, is taken to depend on the whole ledger.
     """
@@ -273,17 +254,26 @@ def key(page: Path, code: str, book: Book) -> str:
     found = reach(code, book, whole)
     texts = tuple(found.texts)
     claims = [claim for paper in read_ledger(book.folder("ledger")) for claim in paper.claims]
-    files = [*data(code, found, whole), book.folder("lock")]
-    parts = [
-        f"{platform.python_version()} {book.shift}",
-        *(f"{module} {name} {found.modules[module].digests[name]}" for module, name in sorted(found.names)),
-        *(f"{name} {module.done}" for name, module in sorted(found.modules.items())),
-        *(repr(claim) for claim in claims if whole or claim.id.startswith(texts)),
-        *(f"{path.relative_to(book.root).as_posix()} {contents(path)}" for path in files),
-    ]
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+    files = [*data(code, found, book, whole), book.folder("lock")]
+    nodes = sorted({*found.names, *((module, "") for module in found.modules)})
+    return {
+        "python": platform.python_version(),
+        "seed": str(book.shift),
+        **{f"{module} {name}": found.modules[module].digests[name] for module, name in nodes},
+        **{claim.id: repr(claim) for claim in claims if whole or claim.id.startswith(texts)},
+        **{path.relative_to(book.root).as_posix(): contents(path) for path in files},
+    }
+
+
+def key(page: Path, code: str, book: Book) -> str:
+    """Return a digest of all that the outcome of a page depends on besides its own cells."""
+    return digest(repr(dependencies(page, code, book)))[:16]
 
 
 def contents(path: Path) -> str:
     """A digest of a file; of one that is not there it says so."""
     return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "none"
+
+
+def digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

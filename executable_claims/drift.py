@@ -1,7 +1,18 @@
-"""The log of the releases: what every claim measured at each, and what moved between two of them.
+"""How far what the claims measured has moved: from the record, in a test, and between two releases, in a log.
 
-The log has one line a release.  ``python -m executable_claims.drift claims.json`` appends one, made from what
-the build of the book writes beside its pages; nothing is appended if nothing has changed.
+A verdict says that numbers are within a tolerance; a bug that moves them inside it changes no text.  So what
+the claims measured at ``BOOK_SEED`` 0 is recorded.  Which entry is the worst is chance when all errors are
+rounding, so two things are compared that do not depend on it: the worst deviation in units of its tolerance,
+and five order statistics of the entries (of a single number, the number).  Against the record they may move
+
+* for a prediction, by a tenth of the tolerance;
+* for bounds, which mostly have none, by a tenth of the distance to the bound, and the order statistics by no
+  more than a tenth of themselves: under a generous bound a small number could otherwise grow manyfold;
+* in any case by rounding.  Counts and what else is compared without a tolerance may not move beyond that.
+
+A resolution, how wrong a theory a check would notice, may at most double.  The log has one line a release;
+``python -m executable_claims.drift claims.json`` appends one, made from what the build of the book writes
+beside its pages, unless nothing has changed.
 """
 
 from __future__ import annotations
@@ -19,9 +30,13 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
+from executable_claims.comparison import MISSED
 from executable_claims.configuration import find_book
 from executable_claims.dependencies import without_docstrings
 from executable_claims.ledger import read_ledger
+
+SHARE = 0.1
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -36,19 +51,20 @@ class Measured:
     tolerance: float
 
     @property
-    def room(self) -> float:
-        """How far the measured number is from the nearest limit of what is allowed."""
-        inside = [] if self.predicted is None else [-abs(self.measured - self.predicted)]
-        inside += [] if self.at_most is None else [self.at_most - self.measured]
-        inside += [] if self.at_least is None else [self.measured - self.at_least]
-        return min(inside) + self.tolerance
+    def targets(self) -> dict[str, float]:
+        """What it was compared with, by name."""
+        return {name: target for name in MISSED if (target := getattr(self, name)) is not None}
+
+    def distance(self, value: float) -> float:
+        """How far a number is from the prediction, or from the nearer bound."""
+        return min(abs(value - target) for target in self.targets.values())
 
     @property
     def used(self) -> float | None:
         """The part of the tolerance that is used; ``None`` for bounds, and for numbers that must be equal."""
         if self.predicted is None or not self.tolerance:
             return None
-        return abs(self.measured - self.predicted) / self.tolerance
+        return self.distance(self.measured) / self.tolerance
 
 
 @dataclass(frozen=True)
@@ -65,6 +81,76 @@ class Release:
     claims: Mapping[str, Measured]
 
 
+def measured(verdict: str, values: Mapping[str, Any]) -> Measured:
+    """Return what stands of one claim in a comparison, or in what is recorded of one."""
+    return Measured(verdict, *(values.get(field.name) for field in fields(Measured)[1:]))  # type: ignore[arg-type]
+
+
+def movement(old: Measured, new: Measured) -> float:
+    """Return how far a claim moved: its deviation from the prediction, in units of the tolerance.
+
+    For bounds it is the change of the distance to the bound, relative to the old one or the tolerance.
+    Infinite if what had to be equal has moved, or if the kind of comparison has changed.
+    """
+    if set(old.targets) != set(new.targets):
+        return inf
+    if old.used is not None and new.used is not None:  # in different entries, with other tolerances
+        return abs(new.used - old.used)
+    before = old.distance(old.measured)
+    shift = abs(new.distance(new.measured) - before)
+    unit = max(old.tolerance, before) if old.predicted is None else old.tolerance
+    return shift / unit if unit else inf if shift else 0.0
+
+
+def movements(old: Release, new: Release) -> dict[str, float]:
+    """Return the movement of every claim that both releases decide, the largest first."""
+    moved = {name: movement(old.claims[name], one) for name, one in new.claims.items() if name in old.claims}
+    return dict(sorted(moved.items(), key=lambda pair: -pair[1]))
+
+
+# Against the record
+
+
+def values(record: Mapping[str, Any]) -> dict[str, Any]:
+    """What is recorded of a verdict: the claim, its tolerances, the worst entry and the order statistics."""
+    comparison = record["comparison"]
+    kept = ("measured", *MISSED, "tolerance")
+    worst = {name: comparison[name] for name in kept if comparison[name] is not None}
+    others = {name: record[name] for name in ("rtol", "atol", "resolution")}
+    return {"claim": record["claim"]["id"], **worst, **others, "quartiles": [*comparison["quartiles"]]}
+
+
+def rounding(value: float) -> float:
+    """How far a number, or a sum of numbers of order one, may be off by rounding."""
+    return ROUNDING * max(1.0, abs(value))
+
+
+def moved(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """In words, what has moved too far between two records of one claim."""
+    old, new = measured("", before), measured("", now)
+    if (old.predicted is None) != (new.predicted is None):
+        return [f"{before['claim']}: a prediction became a bound, or a bound a prediction"]
+    found = []
+    for one, other in dict.fromkeys(zip(before["quartiles"], now["quartiles"], strict=True)):
+        tolerance = before["atol"] + before["rtol"] * abs(one)
+        if old.predicted is None:
+            tolerance = max(tolerance, min(abs(one), old.distance(one)))
+        if abs(other - one) > (may := max(SHARE * tolerance, rounding(one))):
+            found.append(f"{one:.10g} became {other:.10g}, which may move by {may:.2g}")
+    first, last = old.distance(old.measured), new.distance(new.measured)
+    if abs(last - first) > rounding(old.measured) and (by := movement(old, new)) > SHARE:
+        found.append(f"the worst deviation moved by {by:.2g} of its tolerance, and may by {SHARE}")
+    resolution, coarser = before["resolution"], now["resolution"]
+    if resolution is not None and (coarser is None or coarser > 2 * resolution + ROUNDING):
+        found.append(
+            f"the resolution {resolution:.2g} became {coarser and f'{coarser:.2g}'}, which may double"
+        )
+    return [f"{before['claim']}: {text}" for text in found]
+
+
+# The log
+
+
 def code_digest(folder: Path | None = None) -> str:
     """Return a digest of the Python code in a folder, the book's own, comments and docstrings aside."""
     folder, digest = folder or find_book().folder("code"), hashlib.sha256()
@@ -79,16 +165,11 @@ def release_of(verdicts: Sequence[Mapping[str, Any]], date: str) -> Release:
 
     Claims that are not decided have nothing that could move; the log leaves them out.
     """
-    names = [field.name for field in fields(Measured)][1:]
-    claims = {
-        one["claim"]["id"]: Measured(one["verdict"], **{name: one["comparison"][name] for name in names})
-        for one in verdicts
-        if one["comparison"]
-    }
+    decided = {one["claim"]["id"]: one for one in verdicts if one["comparison"]}
+    claims = {name: measured(one["verdict"], one["comparison"]) for name, one in sorted(decided.items())}
     versions = {name: metadata.version(name) for name in find_book().versions}
-    versions = {"python": platform.python_version()} | versions
     listed = sum(len(paper.claims) for paper in read_ledger())
-    return Release(date, code_digest(), versions, listed, dict(sorted(claims.items())))
+    return Release(date, code_digest(), {"python": platform.python_version(), **versions}, listed, claims)
 
 
 def read_releases(path: Path | None = None) -> tuple[Release, ...]:
@@ -110,28 +191,6 @@ def append_release(release: Release, path: Path) -> bool:
     with path.open("a", encoding="utf-8") as log:
         log.write(json.dumps(asdict(release), sort_keys=True, allow_nan=False) + "\n")
     return True
-
-
-def movement(old: Measured, new: Measured) -> float:
-    """Return how far a claim moved: its deviation from the prediction, in units of the old tolerance.
-
-    For bounds it is the change of the room that is left, relative to the old room.  Infinite if what had to
-    be equal has moved, or if the kind of comparison has changed.
-    """
-    kinds = [[bound is None for bound in (one.predicted, one.at_most, one.at_least)] for one in (old, new)]
-    if kinds[0] != kinds[1]:
-        return inf
-    if old.predicted is not None and new.predicted is not None:
-        shift, unit = (new.measured - new.predicted) - (old.measured - old.predicted), old.tolerance
-    else:
-        shift, unit = new.room - old.room, old.room
-    return abs(shift) / unit if unit > 0 else inf if shift else 0.0
-
-
-def movements(old: Release, new: Release) -> dict[str, float]:
-    """Return the movement of every claim that both releases decide, the largest first."""
-    moved = {name: movement(old.claims[name], one) for name, one in new.claims.items() if name in old.claims}
-    return dict(sorted(moved.items(), key=lambda pair: -pair[1]))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

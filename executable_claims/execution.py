@@ -10,10 +10,9 @@ import os
 import shutil
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
-from joblib import cpu_count
+from joblib import Parallel, delayed
 from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
 from myst_nb.core.read import create_nb_reader
@@ -68,22 +67,20 @@ def execute_pages(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> No
     """Execute the pages to be read that have no outcome yet; fail at the end if a cell of one failed."""
     waiting = [name for name in docnames if name in page_keys(env) and not is_executed(env, name)]
     waiting.sort(key=lambda name: -os.path.getsize(env.doc2path(name)))  # long ones first
-    failures = {}
-    with ThreadPoolExecutor(cpu_count()) as pool:
-        running = {pool.submit(execute, env, docname): docname for docname in waiting}
+
+    def attempt(docname: str) -> tuple[str, Exception | None]:
         try:
-            for done in as_completed(running):
-                try:
-                    LOGGER.info("executed %s in %.1f s", running[done], done.result())
-                except Exception as error:  # a cell's, or the kernel's: the other pages go on
-                    LOGGER.info("executed %s: it failed", running[done])
-                    failures[running[done]] = error
-        except KeyboardInterrupt:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+            LOGGER.info("executed %s in %.1f s", docname, execute(env, docname))
+        except Exception as error:  # a cell's, or the kernel's: the other pages go on
+            LOGGER.info("executed %s: it failed", docname)
+            return docname, error
+        return docname, None
+
+    found = Parallel(-1, prefer="threads")(delayed(attempt)(docname) for docname in waiting)
+    failures = {docname: error for docname, error in sorted(found) if error}
     if failures:
-        tracebacks = [f"{docname}: {error}" for docname, error in sorted(failures.items())]
-        raise ExtensionError("\n".join([*tracebacks, f"execution failed of {', '.join(sorted(failures))}"]))
+        tracebacks = [f"{docname}: {error}" for docname, error in failures.items()]
+        raise ExtensionError("\n".join([*tracebacks, f"execution failed of {', '.join(failures)}"]))
 
 
 def is_executed(env: BuildEnvironment, docname: str) -> bool:
@@ -98,10 +95,8 @@ def execute(env: BuildEnvironment, docname: str) -> float:
     """Execute a page in its folder, with the book's modules, and keep its outcome; return the seconds."""
     path, page, folder = Path(env.doc2path(docname)), notebook(env, docname), cache_folder(env, docname)
     book = find_book(Path(env.srcdir))
-    search = [
-        *(str(book.root / each) for each in book.modules),
-        *filter(None, [os.environ.get("PYTHONPATH")]),
-    ]
+    search = [str(book.root / each) for each in book.modules]
+    search += filter(None, [os.environ.get("PYTHONPATH")])
     variables = {"OMP_NUM_THREADS": "1", **os.environ, "PYTHONPATH": os.pathsep.join(search)}
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as sockets:

@@ -2,7 +2,7 @@
 
 A cell tagged ``nbval-check-output`` is compared with what is recorded of it; ``pytest --record`` writes that.
 Figures and other rich output are never compared; text is, and so are the numbers behind a verdict (see
-``moved``).  With shifted seeds the numbers are others, and only the line of a verdict is compared that says
+``drift``).  With shifted seeds the numbers are others, and only the line of a verdict is compared that says
 what was decided.  After the cells of a page stands a test of the processor time of its kernel: seconds of the
 processor do not depend on what else the machine does.
 """
@@ -23,7 +23,7 @@ import pytest
 
 from executable_claims.chapters import CHECK_TAG, is_executed, mistakes
 from executable_claims.configuration import Book, find_book
-from executable_claims.moved import moved, values
+from executable_claims.drift import moved, values
 from executable_claims.verify import MIME
 
 BOOK = pytest.StashKey[Book]()
@@ -47,11 +47,8 @@ def pytest_configure(config: pytest.Config) -> None:
         config.stash[BOOK] = find_book(config.rootpath)
     except ValueError:
         return  # not a book: the plugin does nothing
-    if config.getoption("record"):
-        if config.stash[BOOK].shift:
-            raise pytest.UsageError(f"with a {config.stash[BOOK].seed} other than 0 nothing is recorded")
-        if not hasattr(config, "workerinput"):
-            config.pluginmanager.register(Recorder(config.stash[BOOK]))
+    if config.getoption("record") and config.stash[BOOK].shift:
+        raise pytest.UsageError(f"with a {config.stash[BOOK].seed} other than 0 nothing is recorded")
 
 
 def recorded_path(book: Book, chapter: Path) -> Path:
@@ -114,11 +111,9 @@ class Chapter(nbval.plugin.IPyNbFile):
             items = list(super().collect())
         for item in items:
             item.compare_outputs = partial(compare_outputs, item)
-            item.recording = self.config.getoption("record")
-            if item.recording:
+            if self.config.getoption("record"):
                 item.options["check"] = False
-        page = self.path.relative_to(book.folder("pages")).with_suffix("").as_posix()
-        return [*items, TimeBudget.from_parent(self, page=page)]
+        return [*items, End.from_parent(self, cells=items)]
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> Chapter | None:
@@ -131,7 +126,7 @@ def pytest_collection_modifyitems(
     session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
 ) -> None:
     """Before chapters run: read all of them, and say what is wrong with the claims that they decide."""
-    if any(isinstance(item, TimeBudget) for item in items) and (found := [*mistakes(config.stash[BOOK])]):
+    if any(isinstance(item, End) for item in items) and (found := [*mistakes(config.stash[BOOK])]):
         raise pytest.UsageError("\n".join(found))
 
 
@@ -140,7 +135,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         isinstance(item, nbval.plugin.IPyNbCell)
         and isinstance(item.parent, Chapter)
         and is_checked(item.cell)
-        and not item.recording
+        and not item.config.getoption("record")
         and not item.cell.outputs
     ):
         pytest.fail("this cell's text is compared, but none is recorded; run: make record", pytrace=False)
@@ -160,31 +155,17 @@ def compared(outputs: list) -> list[dict]:
     return kept
 
 
-@pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo):
-    outcome = yield
-    report = outcome.get_result()
-    recording = isinstance(item, nbval.plugin.IPyNbCell) and getattr(item, "recording", False)
-    if recording and is_checked(item.cell) and call.when == "call" and report.passed:
-        report.recorded_cells = [(str(item.parent.path), item.cell.source, compared(item.test_outputs))]
-
-
-class Recorder:
-    """Collects, in the main process, what each chapter's cells printed, and writes it at the end."""
-
-    def __init__(self, book: Book) -> None:
-        self.book = book
-        self.cells: dict[str, dict[str, list]] = {}
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        for chapter, source, outputs in getattr(report, "recorded_cells", []):
-            self.cells.setdefault(chapter, {})[source] = outputs
-
-    def pytest_sessionfinish(self) -> None:
-        for chapter, cells in self.cells.items():
-            path = recorded_path(self.book, Path(chapter))
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps(cells, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+def record(path: Path, cells: Sequence[nbval.plugin.IPyNbCell]) -> None:
+    """Write what is compared of a page's cells, if all of them have run."""
+    found = {cell.cell.source: cell.test_outputs for cell in cells if is_checked(cell.cell)}
+    ran = all(cell.test_outputs is not None for cell in cells)
+    failed = ran and any(one.output_type == "error" for cell in cells for one in cell.test_outputs)
+    if found and ran and not failed:
+        text = json.dumps(
+            {code: compared(each) for code, each in found.items()}, indent=1, ensure_ascii=False
+        )
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text + "\n", encoding="utf-8")
 
 
 def processor_seconds(pid: int) -> float:
@@ -203,14 +184,18 @@ def check_seconds(book: Book, page: str, seconds: float) -> None:
         pytest.fail(f"{page} took {seconds:.1f} s of processor time, allowed: {allowed:g} s", pytrace=False)
 
 
-class TimeBudget(pytest.Item):
-    """The test that stands after the cells of a page; it asks for the time of the kernel that ran them."""
+class End(pytest.Item):
+    """The test after the cells of a page: records them, and asks for the time of the kernel that ran them."""
 
-    def __init__(self, page: str, **options) -> None:
+    def __init__(self, cells: Sequence[nbval.plugin.IPyNbCell], **options) -> None:
         super().__init__(name="time", **options)
-        self.page = page
+        self.cells = cells
 
     def runtest(self) -> None:
+        book = self.config.stash[BOOK]
+        if self.config.getoption("record"):
+            record(recorded_path(book, self.path), self.cells)
         seconds = processor_seconds(self.parent.kernel.km.provisioner.pid)
         self.user_properties.append(("seconds", round(seconds, 1)))
-        check_seconds(self.config.stash[BOOK], self.page, seconds)
+        page = self.path.relative_to(book.folder("pages")).with_suffix("").as_posix()
+        check_seconds(book, page, seconds)

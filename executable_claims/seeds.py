@@ -7,30 +7,18 @@ each what was found.  What was run of a chapter whose code, and what it reaches,
 from __future__ import annotations
 
 import argparse
-import hashlib
-import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from executable_claims.chapters import chapters, code_cells
+from joblib import Parallel, delayed
+
 from executable_claims.configuration import Book, find_book
-from executable_claims.dependencies import key
+from executable_claims.results import chosen, code_key, read_results, write_result
 
 SHIFTS = range(1, 21)
-
-
-def code_key(book: Book, page: Path) -> str:
-    """Return a digest of the code of a page and of all that it reaches."""
-    code = "\n".join(cell.source for cell in code_cells(page))
-    return hashlib.sha256(f"{key(page, code, book)} {code}".encode()).hexdigest()[:16]
-
-
-def name_of(book: Book, page: Path) -> str:
-    return page.relative_to(book.folder("pages")).with_suffix("").as_posix()
 
 
 def passes(book: Book, page: Path, shift: int) -> bool:
@@ -40,44 +28,22 @@ def passes(book: Book, page: Path, shift: int) -> bool:
     return subprocess.run(run, cwd=book.root, env=environment, capture_output=True).returncode == 0
 
 
-def read_results(book: Book) -> dict[str, dict]:
-    """Return what was found of each chapter: the key of its code, and which shifts passed and failed."""
-    path = book.folder("seeds")
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-
-
-def write_results(book: Book, results: dict[str, dict]) -> None:
-    """Write what has been found, all of it or nothing."""
-    path = book.folder("seeds")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.with_suffix(".partial")
-    new.write_text(json.dumps(dict(sorted(results.items())), indent=1) + "\n", encoding="utf-8")
-    new.replace(path)
-
-
-def run_all(book: Book, pages: Sequence[Path], shifts: Sequence[int], jobs: int) -> list[str]:
+def run_all(book: Book, pages: Mapping[str, Path], shifts: Sequence[int], jobs: int) -> list[str]:
     """Run what has not been run of the pages, and return in words what failed."""
-    results = read_results(book)
-    waiting = []
-    for page in pages:
-        name, now = name_of(book, page), code_key(book, page)
+    path = book.folder("seeds")
+    results = read_results(path)
+    for name, page in pages.items():
+        now = code_key(book, page)
         if results.get(name, {}).get("key") != now:
             results[name] = {"key": now, "passed": [], "failed": []}
-        known = {*results[name]["passed"], *results[name]["failed"]}
-        waiting += [(page, shift) for shift in shifts if shift not in known]
-    with ThreadPoolExecutor(jobs) as pool:
-        running = {pool.submit(passes, book, page, shift): (page, shift) for page, shift in waiting}
-        try:
-            for done in as_completed(running):
-                page, shift = running[done]
-                found = results[name_of(book, page)]["passed" if done.result() else "failed"]
-                found[:] = sorted([*found, shift])
-                write_results(book, results)
-        except KeyboardInterrupt:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-    names = [name_of(book, page) for page in pages]
-    return [f"{name} fails with {book.seed}={shift}" for name in names for shift in results[name]["failed"]]
+    known = {name: {*results[name]["passed"], *results[name]["failed"]} for name in pages}
+    waiting = [(name, shift) for name in pages for shift in shifts if shift not in known[name]]
+    runs = Parallel(jobs, prefer="threads", return_as="generator")
+    found = runs(delayed(passes)(book, pages[name], shift) for name, shift in waiting)
+    for (name, shift), passed in zip(waiting, found, strict=True):
+        results[name]["passed" if passed else "failed"].append(shift)
+        write_result(path, name, results[name])
+    return [f"{name} fails with {book.seed}={shift}" for name in pages for shift in results[name]["failed"]]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -86,12 +52,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("chapters", nargs="*", help="part/name; all if none is given")
     parser.add_argument("--shifts", type=int, default=len(SHIFTS), help="how many shifts")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    options = parser.parse_args(arguments)
-    book = find_book()
-    pages = {name_of(book, page): page for page in chapters(book)}
-    if unknown := set(options.chapters) - set(pages):
-        parser.error(f"no chapter {', '.join(sorted(unknown))}, allowed: {', '.join(pages)}")
-    wanted = [pages[name] for name in options.chapters or pages]
+    options, book = parser.parse_args(arguments), find_book()
+    wanted = chosen(book, parser, options.chapters)
     if failed := run_all(book, wanted, SHIFTS[: options.shifts], options.jobs):
         raise SystemExit("\n".join(failed))
     print(f"{len(wanted)} chapters, {options.shifts} shifts: no verdict changed")

@@ -97,6 +97,12 @@ def test_settings_drawings_and_what_is_measured_are_not_attacked(write):
     assert before == {LAW, "3 * x ** 2", "x ** 2", "law(...)", "doubled(...)"}
 
 
+def test_what_a_chapter_asserts_is_noticed_too(write):
+    write(SQUARES.replace("1e-9", "0.03") + "\nassert np.allclose(law(x), measured)")
+    entry = attacked()[1]
+    assert entry["survived"] == 0 and entry["noticed"] > 8
+
+
 def test_what_no_target_moves_with_is_not_counted(write):
     write(SQUARES.replace("doubled(x)\n", "doubled(x) + 0 * x\n"))
     entry = attacked()[1]

@@ -1,8 +1,9 @@
-"""The log of the releases: it keeps all digits, grows only by changes, and says how far claims moved."""
+"""What moves inside its tolerance is seen, and rounding is not; the log of the releases keeps all digits."""
 
 import json
 from dataclasses import asdict, replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,14 +15,17 @@ from executable_claims.drift import (
     append_release,
     code_digest,
     main,
+    moved,
     movement,
     movements,
     read_releases,
+    values,
 )
 
 pytestmark = pytest.mark.usefixtures("in_demo")
 
 FINITE = st.floats(-1e6, 1e6)
+CLAIM = "may1976-fixed-point"
 
 
 def release(date="2026-01-31", **measured):
@@ -29,15 +33,13 @@ def release(date="2026-01-31", **measured):
     return Release(date, "0" * 16, {"python": "3.13.1"}, 3, claims)
 
 
-@given(FINITE, FINITE, FINITE, st.floats(-3, 3, allow_subnormal=False), st.integers(-20, 20))
-def test_movement_is_in_units_of_the_tolerance_whatever_the_scale(
-    measured, predicted, tolerance, by, exponent
-):
+@given(FINITE, FINITE, FINITE, st.floats(0, 3, allow_subnormal=False), st.integers(-20, 20))
+def test_movement_is_in_units_of_the_tolerance_whatever_the_scale(off, predicted, tolerance, by, exponent):
     tolerance = abs(tolerance) + 1.0
-    old = Measured("verified", measured, predicted, None, None, tolerance)
-    new = replace(old, measured=measured + by * tolerance)
+    old = Measured("verified", predicted + off, predicted, None, None, tolerance)
+    new = replace(old, measured=old.measured + np.copysign(by, off) * tolerance)
     # Sums of numbers up to 1e6 are rounded to about 1e-10.
-    assert movement(old, new) == pytest.approx(abs(by), abs=1e-8)
+    assert movement(old, new) == movement(new, old) == pytest.approx(by, abs=1e-8)
     assert movement(old, old) == 0
     unit = 2.0**exponent
     sizes = ("measured", "predicted", "tolerance")
@@ -55,8 +57,8 @@ def test_movements_of_bounds_of_exact_numbers_and_of_other_comparisons():
 
 
 def test_the_claims_that_moved_most_come_first_and_only_those_of_both_releases():
-    moved = movements(release(a=1.0, b=1.0, c=1.0), release(b=1.1, c=0.7, d=1.0))
-    assert list(moved) == ["c", "b"] and moved["c"] == pytest.approx(0.6)
+    found = movements(release(a=1.0, b=1.0, c=1.0), release(b=1.1, c=0.7, d=1.0))
+    assert list(found) == ["c", "b"] and found["c"] == pytest.approx(0.6)
 
 
 @given(FINITE, FINITE)
@@ -99,3 +101,93 @@ def test_the_command_appends_what_a_build_has_written_once(tmp_path, capsys):
     assert list(found.claims) == ["may1976-fixed-point"]
     assert found.claims["may1976-fixed-point"].measured == 90.9
     assert asdict(found)["versions"].keys() >= {"python", "numpy"}
+
+
+# Against the record
+
+
+def recorded(measured, **theory):
+    """What is recorded of a verdict; the control fails always."""
+    far = np.max(np.abs(measured)) + 10.0
+    control = Variant("far away", measured=np.full(np.shape(measured), -far if "at_least" in theory else far))
+    arguments = {"because": "it is a test", "control": control, **theory}
+    return values(verify(CLAIM, measured=measured, **arguments).record())
+
+
+@given(st.floats(0.1, 1e3), st.floats(1e-6, 1e-2), st.floats(-1, 1), st.floats(-1, 1))
+def test_a_number_may_move_by_a_tenth_of_its_tolerance(scale, rtol, first, second):
+    atol = rtol * scale
+    old, new = (
+        recorded(scale * (1 + rtol * used), predicted=scale, atol=atol * 1.01) for used in (first, second)
+    )
+    apart = abs(first - second)
+    if apart > 0.103:
+        assert moved(old, new)
+    if apart < 0.1:
+        assert not moved(old, new)
+
+
+@pytest.mark.parametrize("at", range(5))
+def test_every_part_of_an_array_is_looked_at(at):
+    theory = np.array([1.0, 2.0, 4.0, 8.0, 16.0])
+    old = recorded([*theory], predicted=theory, rtol=0.1)
+    for share, seen in ((0.05, False), (0.2, True)):
+        new = theory * (1 + 0.1 * share * (np.arange(5) == at))
+        assert bool(moved(old, recorded(new, predicted=theory, rtol=0.1))) == seen
+
+
+def test_a_theory_that_moves_with_its_measurement_is_seen():
+    old = recorded([1.0, 2.0, 3.0], predicted=[1.0, 2.0, 3.0], rtol=1e-3)
+    assert moved(old, recorded([1.0, 2.01, 3.0], predicted=[1.0, 2.01, 3.0], rtol=1e-3))
+
+
+def test_the_worst_of_many_entries_is_looked_at():
+    theory = np.ones(99)
+    old, new = (
+        recorded(theory + used * (theory.cumsum() == 40), predicted=1.0, atol=0.1) for used in (0.01, 0.09)
+    )
+    assert any("the worst deviation" in text for text in moved(old, new))
+
+
+def test_rounding_is_not_a_move_wherever_the_worst_entry_is():
+    theory = np.geomspace(1e-3, 1e3, 50)
+    noise = np.random.default_rng(0).uniform(-1e-14, 1e-14, (2, 50))
+    for rtol in (1e-9, 1e-12):
+        old, new = (recorded(theory * (1 + one), predicted=theory, rtol=rtol) for one in noise)
+        assert old["measured"] != new["measured"], "the worst entry is another one"
+        assert not moved(old, new)
+
+
+def test_counts_may_not_move():
+    old = recorded([0, 3, 5], predicted=[0, 3, 5])
+    assert not moved(old, old)
+    assert moved(old, recorded([0, 4, 5], predicted=[0, 4, 5]))
+
+
+@pytest.mark.parametrize(
+    ("bound", "old", "new", "seen"),
+    [
+        ({"at_most": 1.0}, 0.5, 0.54, False),
+        ({"at_most": 1.0}, 0.5, 0.56, True),
+        ({"at_most": 1.0}, 0.001, 0.002, True),  # twice as much, far below the bound
+        ({"at_most": 1.0}, 0.999, 0.9995, True),  # half of the way to the bound
+        ({"at_least": 0.0, "at_most": 1.0}, 0.95, 0.96, True),
+        ({"at_least": 0.0}, 0.0, 1e-9, True),
+        ({"at_least": 0.0}, 0.0, 1e-15, False),  # rounding
+        ({"at_most": 1.0, "atol": 0.1}, 1.05, 1.055, False),
+        ({"at_most": 1.0, "atol": 0.1}, 1.05, 1.07, True),
+    ],
+)
+def test_a_number_under_a_bound_may_move_by_a_tenth_of_the_room_and_of_itself(bound, old, new, seen):
+    found = [
+        text for text in moved(recorded(old, **bound), recorded(new, **bound)) if "resolution" not in text
+    ]
+    assert bool(found) == seen
+
+
+def test_a_resolution_may_double_and_no_more():
+    old = recorded(1.0, predicted=1.0, rtol=1e-3)
+    for rtol, seen in ((1.9e-3, False), (2.2e-3, True)):
+        now = {**old, "resolution": recorded(1.0, predicted=1.0, rtol=rtol)["resolution"]}
+        assert any("resolution" in text for text in moved(old, now)) == seen
+    assert moved(old, {**old, "resolution": None}) and not moved({**old, "resolution": None}, old)
