@@ -29,7 +29,7 @@ FINEST = {"law": 0.01, "statistical": 0.05, "bound": 0.1}
 ROOT_FILES = {
     *(".ci", ".github", ".gitignore", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md"),
     *("_config.yml", "_toc.yml", "constraints.txt", "environment.yml", "jupytext.toml", "postBuild"),
-    *("pyproject.toml", "benchmarks", "book", "executable_claims", "lib", "results", "tests"),
+    *("pyproject.toml", "benchmarks", "book", "executable_claims", "experiments", "lib", "results", "tests"),
 }
 BENCHMARKS = BOOK / "benchmarks.md"  # executed, but no cell is compared: they show measured times
 PAGES = [*CHAPTERS, BENCHMARKS, BOOK / "comparison.md", BOOK / "drift.md"]
@@ -169,7 +169,11 @@ def test_every_page_is_in_the_table_of_contents():
 
 @pytest.mark.parametrize(
     ("package", "others"),
-    [("lib", "book"), ("executable_claims", "book|lib|experiments|tests|torch|matplotlib")],
+    [
+        ("lib", "book|experiments|executable_claims|tests|benchmarks"),
+        ("experiments", "book|tests|benchmarks"),
+        ("executable_claims", "book|lib|experiments|tests|torch|matplotlib"),
+    ],
 )
 def test_a_package_imports_nothing_from_those_that_use_it(package, others):
     for path in (path for path in (ROOT / package).rglob("*.py") if "tests" not in path.parts):
