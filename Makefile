@@ -9,7 +9,7 @@ RUN := .venv/bin/python -m
 SITE := _build/html/index.html
 # What the site is made of; the seed and the addresses too, if they are others than in the last build.
 SETTINGS := _build/settings-$(shell echo "$(BOOK_SEED) $(BOOK_REPOSITORY) $(BOOK_ADDRESS)" | cksum | cut -d " " -f 1)
-SOURCES := $(shell find book lib executable_claims results _config.yml _toc.yml -type f -not -path "*/__pycache__/*") $(SETTINGS)
+SOURCES := $(shell find book experiments lib executable_claims results _config.yml _toc.yml -type f -not -path "*/__pycache__/*") $(SETTINGS)
 
 # Rules that a notebook breaks by its nature (a last expression is shown, imports stand where they are explained); the last
 # two, on zip and on what a loop's function sees, leave the list chapter by chapter.

@@ -103,7 +103,7 @@ def choice(name: str, value: Any, allowed: Collection[str]) -> str:
     return value
 
 
-def generator(name: str, value: Any) -> np.random.Generator:
+def random_generator(name: str, value: Any) -> np.random.Generator:
     """Return ``value`` if it is a generator of random numbers."""
     if not isinstance(value, np.random.Generator):
         raise ValueError(f"{name} is {value!r}, allowed: a numpy.random.Generator")

@@ -10,7 +10,7 @@ import uuid
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from lib.experiments.registry import Experiment, register
+from experiments.registry import EXPERIMENTS, Experiment
 
 POWER = 2
 
@@ -32,7 +32,7 @@ def calls(seed, folder=None):
     return [int(path.read_text()) for path in sorted(folder.glob(f"{seed}-*.call"))]
 
 
-def one(config, seed):
+def metrics_of(config, seed, device):
     metrics = {"square": config.scale * seed**POWER, "curve": [seed, config.scale / (1 + POWER)]}
     if not config.counted:
         return metrics
@@ -49,16 +49,12 @@ def one(config, seed):
     return metrics
 
 
-def run(config, seeds, device):
-    return [one(config, seed) for seed in seeds]
-
-
 COUNT = Experiment(
     "counting",
     "Counts its calls",
     full=Counting(),
     quick=Counting(scale=0.1),
-    run=run,
+    metrics_of=metrics_of,
     fingerprint_of=lambda config: replace(config, counted=False),
     variants={
         "slow": Counting(pause=0.3),
@@ -67,4 +63,4 @@ COUNT = Experiment(
     },
     devices=("cpu",),
 )
-register(COUNT)
+EXPERIMENTS["counting"] = "tests.counting:COUNT"

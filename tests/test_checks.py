@@ -6,9 +6,9 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
+from experiments.registry import find
 from lib import checks
 from lib.data.synthetic import cone_data, orthonormal_inputs, separable_data
-from lib.experiments.registry import find
 from lib.flow import gradient_flow
 from lib.flow.alignment import alignment_phase
 from lib.geometry import programs
@@ -59,7 +59,7 @@ def test_what_is_allowed_is_returned_as_floats(found, expected):
         (lambda: checks.wholes("x", [1, 9], 0, 8), "x holds 9.0, allowed: whole numbers from 0 to 8"),
         (lambda: checks.signs("x", [1, 0], ("n",)), "x holds 0.0, allowed: +1 and -1"),
         (lambda: checks.choice("x", "c", ("a", "b")), "x is 'c', allowed: 'a', 'b'"),
-        (lambda: checks.generator("x", 0), "x is 0, allowed: a numpy.random.Generator"),
+        (lambda: checks.random_generator("x", 0), "x is 0, allowed: a numpy.random.Generator"),
     ],
 )
 def test_what_is_not_allowed_is_named(check, message):

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from paper_values import PaperValue
 
-from lib.experiments.records import RECORDS, NoRecord, command, recorded
-from lib.experiments.registry import find
+from experiments.records import RECORDS, NoRecord, command, recorded
+from experiments.registry import find
 
 HEADS = ("Quantity", "Paper", "Ours, quick", "Ours, recorded", "Verdict")
 NOT_YET = '<span class="not-yet">not yet</span>'
@@ -87,7 +87,7 @@ class Reading:
             except NoRecord:
                 continue
             values = tuple(self.value(one, record.config) for one in record.metrics)
-            parts = [variant] * (variant != "full") + [record.size] + ["stale"] * bool(record.stale())
+            parts = [variant] * (variant != "full") + [record.size]
             found.append(Measurement(values, ", ".join(parts), record.anchor, self.remarks.get(variant, "")))
         return tuple(found)
 

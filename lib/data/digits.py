@@ -69,6 +69,18 @@ def _content(name: str, fetch: bool) -> bytes:
     return gzip.decompress(path.read_bytes())
 
 
+def all_digits(images: str) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return images of all digits (n, side, side), the digits (n,), and the brightest level of a pixel.
+
+    ``images`` are scikit-learn's "digits", of 8 x 8 pixels, or those of MNIST's "train" or "test" split or
+    their "stand-in", of 28 x 28, read as :func:`mnist` reads them.
+    """
+    if choice("images", images, ("digits", "train", "test", "stand-in")) == "digits":
+        levels, digits = load_digits(return_X_y=True)
+        return levels.reshape(-1, 8, 8), digits, 16.0
+    return *mnist(images), 255.0
+
+
 def digits_pair(
     positive: int,
     negative: int,
@@ -79,18 +91,14 @@ def digits_pair(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the images of two digits, pixels in [0, 1]: inputs (n, pixels), labels +1 and -1 (n,).
 
-    ``images`` are scikit-learn's "digits", of 64 pixels, or those of MNIST's "train" or "test" split or their
-    "stand-in", of 784, read as :func:`mnist` reads them.  ``per_class`` keeps the first so many of each
-    digit, all by default.  ``centred`` subtracts the mean image of the pair, so that the two class sums are
-    opposite if the classes are of one size.  Raises ``ValueError`` for anything but two different digits,
-    and for more images than there are.
+    ``images`` are those of :func:`all_digits`.  ``per_class`` keeps the first so many of each digit, all by
+    default.  ``centred`` subtracts the mean image of the pair, so that the two class sums are opposite if the
+    classes are of one size.  Raises ``ValueError`` for anything but two different digits, and for more images
+    than there are.
     """
     if len({whole("positive", positive), whole("negative", negative)} & set(range(10))) < 2:
         raise ValueError(f"positive is {positive}, negative {negative}; allowed: two different digits 0 to 9")
-    if choice("images", images, ("digits", "train", "test", "stand-in")) == "digits":
-        (levels, digits), top = load_digits(return_X_y=True), 16.0
-    else:
-        (levels, digits), top = mnist(images), 255.0
+    levels, digits, top = all_digits(images)
     places = [np.flatnonzero(digits == digit) for digit in (positive, negative)]
     if per_class is not None:
         if whole("per_class", per_class, 1) > (most := min(map(len, places))):

@@ -11,7 +11,7 @@ from scipy.integrate import solve_ivp
 
 from lib.models import deep
 from lib.models.two_layer import TwoLayer
-from lib.training.losses import Loss
+from lib.training.losses import LOGISTIC, Loss
 
 
 def weights_flow(
@@ -50,7 +50,7 @@ def layers_flow(
     `weights_flow`.
     """
     options = {"dense_output": True, "rtol": 1e-10, "atol": 1e-13}
-    gradients = lambda parts: deep.gradients(parts, inputs, labels)  # noqa: E731
+    gradients = lambda parts: deep.gradients(parts, inputs, labels, LOGISTIC.slope)  # noqa: E731
     found, unpack = _integrated(layers, gradients, until, **options)
     return lambda times: unpack(found.sol(times).T)
 

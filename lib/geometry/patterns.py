@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import minimize, nnls
 
 
 def least_signed_cosine(inputs: ArrayLike, labels: ArrayLike) -> float:
@@ -23,45 +22,6 @@ def least_signed_cosine(inputs: ArrayLike, labels: ArrayLike) -> float:
 def cosine(u: ArrayLike, v: ArrayLike) -> np.ndarray:
     """Return the cosine of the angle between vectors (..., d) along the last axis, shape (...)."""
     return (_directions(u) * _directions(v)).sum(axis=-1)
-
-
-def distance_to_cone(point: ArrayLike, generators: ArrayLike) -> float:
-    """Return the distance of a point (d,) from the cone of non-negative combinations of generators (n, d)."""
-    return float(nnls(_directions(generators).T, np.asarray(point, dtype=float))[1])
-
-
-def largest_cosine_outside(
-    inputs: ArrayLike, labels: ArrayLike, *, rng: np.random.Generator, attempts: int = 3
-) -> float:
-    """Return the largest ``cos(z, w)``, z in the cone of ``z_i = y_i x_i`` and w with some ``<w, z_i> <= 0``.
-
-    A numerical search (SLSQP from ``attempts`` random starts for each i) that uses no theory; its value is
-    the ``sqrt(1 - xi)`` of the lemma, and 0 if no cosine is positive.  [min2024, Lemma 9]
-    """
-    signed = np.asarray(labels)[:, None] * _directions(inputs)
-    (n, d), best = signed.shape, 0.0
-
-    def opposite(u: np.ndarray) -> float:
-        z, w = u[:n] @ signed, u[n:]
-        lengths = np.linalg.norm(z) * np.linalg.norm(w)
-        return -float(z @ w / lengths) if lengths else 0.0
-
-    for i in np.repeat(np.arange(n), attempts):
-        found = minimize(
-            opposite,
-            np.append(rng.uniform(size=n), rng.standard_normal(d)),
-            method="SLSQP",
-            tol=1e-14,
-            bounds=[(0, 1)] * n + [(-2, 2)] * d,
-            constraints=[
-                {"type": "ineq", "fun": lambda u, i=i: -u[n:] @ signed[i]},
-                {"type": "ineq", "fun": lambda u: u[:n].sum() - 0.5},
-            ],
-        )
-        # A short w meets its constraint within the solver's slack, whatever its direction.
-        if found.success and found.x[n:] @ signed[i] <= 1e-9 * np.linalg.norm(found.x[n:]):
-            best = max(best, -float(found.fun))
-    return best
 
 
 def regions(patterns: ArrayLike, labels: ArrayLike) -> np.ndarray:
@@ -96,19 +56,6 @@ def largest_angle(neurons: ArrayLike) -> float:
     apart = np.linalg.norm(unit[:, None] - unit, axis=-1).max()
     together = np.linalg.norm(unit[:, None] + unit, axis=-1).min()
     return float(np.degrees(2 * np.arctan2(apart, together)))
-
-
-def agreement(neurons: ArrayLike, inputs: ArrayLike) -> tuple[np.ndarray, float]:
-    """Return how neurons (k, d) classify the inputs (n, d), and with which margin they agree.
-
-    The margin is the least, over inputs, of ``max(min_j <w_j, x_i>, min_j -<w_j, x_i>)``, positive exactly
-    when the neurons classify every input alike.  The signs (n,) are those of the classes, by the larger of
-    the two where neurons disagree.  Two groups that both agree form a neural agreement regime.
-    [sarussi2021, Definition 6.2]
-    """
-    responses = np.asarray(neurons) @ np.transpose(inputs)
-    above, below = responses.min(axis=0), -responses.max(axis=0)
-    return np.where(above >= below, 1.0, -1.0), float(np.maximum(above, below).min())
 
 
 def perfect_agreement_margin(w: ArrayLike, u: ArrayLike, inputs: ArrayLike, labels: ArrayLike) -> float:

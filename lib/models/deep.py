@@ -6,12 +6,10 @@ leading axes are independent networks.  Inputs are rows (n, d), labels (n,) are 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
-
-from lib.training.losses import LOGISTIC
 
 
 def _preactivations(layers: Sequence[np.ndarray], inputs: ArrayLike) -> list[np.ndarray]:
@@ -27,14 +25,19 @@ def outputs(layers: Sequence[np.ndarray], inputs: ArrayLike) -> np.ndarray:
 
 
 def gradients(
-    layers: Sequence[np.ndarray], inputs: ArrayLike, labels: ArrayLike, slope_at_zero: float = 0.0
+    layers: Sequence[np.ndarray],
+    inputs: ArrayLike,
+    labels: ArrayLike,
+    loss_slope: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    slope_at_zero: float = 0.0,
 ) -> list[np.ndarray]:
-    """Return the gradients of ``sum_i log(1 + exp(-y_i f(x_i)))`` in all layers, in their shapes.
+    """Return the gradients of the summed loss in all layers, in their shapes.
 
-    ``slope_at_zero`` is the derivative of the ReLU at zero.
+    ``loss_slope`` maps outputs (..., n, 1) and labels (n, 1) to the derivatives of the loss of each example,
+    as those of :mod:`lib.training.losses` do; ``slope_at_zero`` is the derivative of the ReLU at zero.
     """
     *hidden, logits = _preactivations(layers, inputs)
-    signal, found = LOGISTIC.slope(logits, np.asarray(labels)[:, None]), []
+    signal, found = loss_slope(logits, np.asarray(labels)[:, None]), []
     for weights, z in zip(layers[:0:-1], hidden[::-1], strict=True):
         found.append(np.swapaxes(signal, -1, -2) @ np.maximum(z, 0))
         signal = (signal @ weights) * np.heaviside(z, slope_at_zero)

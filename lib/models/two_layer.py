@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lib import checks
-from lib.checks import array, generator, number, numbers, whole
+from lib.checks import array, number, numbers, random_generator, whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,4 +165,4 @@ class Start:
 
 
 def _gaussian(m: int, d: int, rng: np.random.Generator) -> np.ndarray:
-    return generator("rng", rng).standard_normal((whole("m", m, 1), whole("d", d, 1)))
+    return random_generator("rng", rng).standard_normal((whole("m", m, 1), whole("d", d, 1)))

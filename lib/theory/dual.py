@@ -1,4 +1,4 @@
-"""Ridge-regularised cross-entropy of a linearised network, and its dual: fixed points and how they move.
+"""Ridge-regularised cross-entropy of a linearised network, and its minimum.
 
 The loss is ``sum log(1 + exp(-q)) + ridge |theta|^2 / 2`` with the signed outputs ``q = Y Phi theta``; in the
 dual, p_i is the probability of the wrong label.
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import root
-from scipy.special import expit, lambertw, logit
+from scipy.special import expit
 
 
 @dataclass(frozen=True)
@@ -53,32 +53,6 @@ def two_features(delta: float, s1: float, s2: float, ridge: float) -> FeaturePro
     return FeatureProblem(rotation(delta), np.array([s1, s2]), ridge)
 
 
-def lone_dual(coupling: ArrayLike) -> np.ndarray:
-    """Return the root of ``-log p = a p`` for positive a of any shape: ``W(a)/a`` with Lambert's W."""
-    return lambertw(coupling).real / coupling
-
-
-def dual_fixed_point(problem: FeatureProblem) -> np.ndarray:
-    """Return the maximiser p, shape (n,), of the dual ``sum H(p) - p A p / 2``; H is the entropy of a coin.
-
-    Newton's method after that of Levenberg for ``log(p/(1-p))``: entries of p may span many decades.  p is
-    the fixed point of [pezeshki2021, Eq. 17], ``log((1-p)/p) = A p``.  Raises ``RuntimeError`` where the
-    method does not converge, which for a coupling above 1e5 can happen.
-
-    >>> p = dual_fixed_point(FeatureProblem(np.eye(2), np.array([2.0, 1.0]), ridge=0.5))
-    >>> bool(abs(np.log((1 - p) / p) - [8.0, 2.0] * p).max() < 1e-14)
-    True
-    """
-    coupling = problem.coupling
-    return expit(
-        _solve(
-            lambda w: w + coupling @ expit(w),
-            lambda w: np.eye(w.size) + coupling * (expit(w) * expit(-w)),
-            logit(np.minimum(lone_dual(np.diag(coupling) + 1), 0.5)),
-        )
-    )
-
-
 def primal_responses(problem: FeatureProblem) -> np.ndarray:
     """Return the feature responses z, shape (r,), at the minimum of the loss, found in the parameters."""
     features = problem.u * problem.strengths
@@ -90,29 +64,19 @@ def primal_responses(problem: FeatureProblem) -> np.ndarray:
         p = expit(-features @ c)
         return problem.ridge * np.eye(c.size) + (features.T * (p * (1 - p))) @ features
 
-    return problem.strengths * _solve(gradient, hessian, np.zeros(problem.strengths.size))
+    return problem.strengths * polished_root(gradient, hessian, np.zeros(problem.strengths.size))
 
 
-def truncated_fixed_point(problem: FeatureProblem) -> np.ndarray:
-    """Return the fixed point p, shape (n,), of ``p' = -log p - (A + I) p`` [pezeshki2021, Eq. 19].
-
-    It is near that of Eq. 17 where p is small.  Errors as of :func:`dual_fixed_point`.
-    """
-    matrix = problem.coupling + np.eye(len(problem.u))
-    return np.exp(
-        _solve(
-            lambda w: w + matrix @ np.exp(w),
-            lambda w: np.eye(w.size) + matrix * np.exp(w),
-            np.log(lone_dual(np.diag(matrix))),
-        )
-    )
-
-
-def _solve(
+def polished_root(
     function: Callable[[np.ndarray], np.ndarray],
     jacobian: Callable[[np.ndarray], np.ndarray],
     start: np.ndarray,
 ) -> np.ndarray:
+    """Return the root of a ``function`` of vectors (r,) near ``start``, to rounding.
+
+    Newton's method after that of Levenberg: what is sought may span many decades.  Raises ``RuntimeError``
+    where the method does not converge, which for a coupling above 1e5 can happen.
+    """
     with np.errstate(over="ignore"):  # a trial step may overflow, and is refused
         x = root(function, start, jac=jacobian, method="lm", options={"xtol": 1e-14, "ftol": 1e-14}).x
     for _ in range(2):  # down to rounding

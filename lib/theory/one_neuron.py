@@ -74,3 +74,16 @@ def time_between(u0: ArrayLike, u1: ArrayLike, depth: int, norm: ArrayLike = 1.0
     The input has this norm; arguments broadcast (from [combes2018, Eq. 5]).
     """
     return (deep_integral(u1, depth) - deep_integral(u0, depth)) / (depth * np.power(norm, 2 / depth))
+
+
+def saddle(c: ArrayLike, n1: ArrayLike, n2: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return ``s`` and the two rates, the negative one first, of the rest ``alpha = beta = s, a = 0``.
+
+    ``c = alpha^2 / n1^2 + beta^2 / n2^2 - a^2`` above 0; the flow is that of the sum of the two losses.
+
+    >>> [float(part) for part in saddle(2.0, 1.0, 1.0)]
+    [1.0, -1.0, 0.5]
+    """
+    s_squared = np.divide(c, np.power(n1, -2.0) + np.power(n2, -2.0))
+    root = np.sqrt(s_squared**2 / 4 + np.square(n1) + np.square(n2))
+    return np.sqrt(s_squared), -(s_squared / 2 + root) / 2, (root - s_squared / 2) / 2

@@ -19,7 +19,7 @@ from lib.training.losses import Loss
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class TrainingRun:
     """A run of a trainer: ``recorded[k]`` is what ``record`` returned after ``steps[k]`` steps.
 
     ``network`` is the network after ``made`` steps, from which a trainer goes on; ``memory`` is what the
@@ -36,11 +36,11 @@ class Run:
 class Diverged(ArithmeticError):
     """Weights, logits or objective are no longer finite: the steps are too long.
 
-    ``run`` is the :class:`Run` until then, as of every error of a trainer.  Where networks of a stack are
-    lost and the others went on, ``seeds`` names them.
+    ``run`` is the :class:`TrainingRun` until then, as of every error of a trainer.  Where networks of a stack
+    are lost and the others went on, ``seeds`` names them.
     """
 
-    run: Run
+    run: TrainingRun
     seeds: tuple[int, ...] = ()
 
 
@@ -52,19 +52,20 @@ def run_steps(
     record_at: Iterable[int] | None,
     shown: Callable[[Any], Any] = lambda network: network,
     memory: Callable[[], Any] = lambda: None,
-) -> Run:
+) -> TrainingRun:
     """Make ``network = step(network, k)`` for k from 0 to ``steps - 1``, record on the way, and lose nothing.
 
-    Every error, ``KeyboardInterrupt`` too, leaves with the :class:`Run` until then as its attribute ``run``.
-    ``record`` and ``record_at`` are those of the trainers, which call this; ``shown`` makes the network of
-    what steps, ``memory`` returns what the optimiser remembers.
+    Every error, ``KeyboardInterrupt`` too, leaves with the :class:`TrainingRun` until then as its attribute
+    ``run``.  ``record`` and ``record_at`` are those of the trainers, which call this; ``shown`` makes the
+    network of what steps, ``memory`` returns what the optimiser remembers.
     """
     wanted = set(wholes("record_at", [0, steps] if record_at is None else [*record_at], 0, steps).tolist())
     recorded: dict[int, Any] = {}
     made = 0
 
-    def run() -> Run:
-        return Run(shown(network), np.array([*recorded], dtype=int), tuple(recorded.values()), made, memory())
+    def run() -> TrainingRun:
+        found = np.array([*recorded], dtype=int), tuple(recorded.values())
+        return TrainingRun(shown(network), *found, made, memory())
 
     try:
         if 0 in wanted:
@@ -94,7 +95,7 @@ def gradient_descent(
     samples: ArrayLike | None = None,
     record: Callable[[TwoLayer], Any] = lambda network: None,
     record_at: Iterable[int] | None = None,
-) -> Run:
+) -> TrainingRun:
     """Run ``steps`` steps ``theta <- theta - step * gradient`` from ``network``.
 
     ``inputs`` is (n, d), ``labels`` (n,): +1 and -1 for losses of classification.  ``reduction`` of the loss
@@ -149,7 +150,7 @@ def spherical_descent(
     steps: int,
     record: Callable[[Start], Any] = lambda network: None,
     record_at: Iterable[int] | None = None,
-) -> Run:
+) -> TrainingRun:
     """Run ``steps`` steps for the directions and log-norms of balanced ReLU networks, at any scale.
 
     The loss is the mean over data.  One step is ``rho <- rho + step * s <D, v>`` and ``v <- v + step * s D``,

@@ -11,7 +11,7 @@ import torch
 
 from lib.checks import whole
 from lib.models.mlps import gradient_function
-from lib.training.descent import Diverged, Run, run_steps
+from lib.training.descent import Diverged, TrainingRun, run_steps
 from lib.training.objectives import Objective
 
 Optimiser = Callable[[Iterable[torch.nn.Parameter]], torch.optim.Optimizer]
@@ -34,7 +34,7 @@ def _batches(
 
 
 def train(
-    start: torch.nn.Module | Run,
+    start: torch.nn.Module | TrainingRun,
     inputs: torch.Tensor,
     labels: torch.Tensor,
     *,
@@ -45,7 +45,7 @@ def train(
     record_at: Iterable[int] | None = None,
     batch_size: int | None = None,
     generators: Sequence[torch.Generator] | None = None,
-) -> Run:
+) -> TrainingRun:
     """Train a copy of a stack of networks; the seeds do not see each other.
 
     ``start`` is a network that maps inputs (n, d) or (seeds, n, d) to logits (seeds, n), such as a
@@ -79,7 +79,8 @@ def train(
     >>> run.steps, run.recorded
     (array([ 0, 95]), (0.75, 1.0))
     """
-    network, steps = deepcopy(start.network if isinstance(start, Run) else start), whole("steps", steps)
+    network = deepcopy(start.network if isinstance(start, TrainingRun) else start)
+    steps = whole("steps", steps)
     if not isinstance(network, torch.nn.Module):
         raise ValueError(f"start is {start!r}, allowed: a torch.nn.Module, or its run")
     labels, seeds = _checked(network.eval(), inputs, labels, objective)
@@ -87,7 +88,7 @@ def train(
     if not callable(optimiser):
         raise ValueError(f"optimiser is {optimiser!r}, allowed: one as partial(torch.optim.SGD, lr=0.1)")
     moving = optimiser(parameters)
-    if isinstance(start, Run):
+    if isinstance(start, TrainingRun):
         # The memory of the steps before, with the lengths and decays that the optimiser has now.
         memory = {"state": deepcopy(start.memory)}
         moving.load_state_dict(memory | {"param_groups": moving.state_dict()["param_groups"]})

@@ -18,9 +18,10 @@ LISTED = {
 HEAD = re.findall(r"\{py:(\w+)\}`~([\w.]+)`", (BOOK / "api.md").read_text(encoding="utf-8"))
 
 
-def test_every_module_of_lib_is_on_a_page_and_each_page_in_the_index():
-    found = [path.relative_to(ROOT).with_suffix("") for path in ROOT.glob("lib/**/[a-z]*.py")]
-    assert {".".join(path.parts) for path in found} == {name for name in LISTED if name.startswith("lib.")}
+def test_every_module_of_lib_and_of_the_experiments_is_on_a_page_and_each_page_in_the_index():
+    paths = [*ROOT.glob("lib/**/[a-z]*.py"), *ROOT.glob("experiments/[a-z]*.py")]
+    found = {".".join(path.relative_to(ROOT).with_suffix("").parts) for path in paths}
+    assert found == {name for name in LISTED if name.startswith(("lib.", "experiments."))}
     linked = set(re.findall(r"\(api/(\w+)\.md\)", (BOOK / "api.md").read_text(encoding="utf-8")))
     assert linked == set(LISTED.values()) == {page.stem for page in (BOOK / "api").glob("*.md")}
 

@@ -32,7 +32,7 @@ FINEST = {"law": 0.01, "statistical": 0.05, "bound": 0.1}
 ROOT_FILES = {
     *(".ci", ".github", ".gitignore", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md"),
     *("_config.yml", "_toc.yml", "constraints.txt", "environment.yml", "jupytext.toml", "postBuild"),
-    *("pyproject.toml", "benchmarks", "book", "executable_claims", "lib", "results", "tests"),
+    *("pyproject.toml", "benchmarks", "book", "executable_claims", "experiments", "lib", "results", "tests"),
 }
 BENCHMARKS = BOOK / "benchmarks.md"  # executed, but no cell is compared: they show measured times
 PAGES = [*CHAPTERS, BENCHMARKS, BOOK / "comparison.md", BOOK / "drift.md"]
@@ -189,7 +189,11 @@ def test_an_address_that_a_page_left_leads_to_where_its_content_went():
 
 @pytest.mark.parametrize(
     ("package", "others"),
-    [("lib", "book"), ("executable_claims", "book|lib|experiments|tests|torch|matplotlib")],
+    [
+        ("lib", "book|experiments|executable_claims|tests|benchmarks"),
+        ("experiments", "book|tests|benchmarks"),
+        ("executable_claims", "book|lib|experiments|tests|torch|matplotlib"),
+    ],
 )
 def test_a_package_imports_nothing_from_those_that_use_it(package, others):
     for path in (path for path in (ROOT / package).rglob("*.py") if "tests" not in path.parts):

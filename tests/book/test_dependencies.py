@@ -31,7 +31,10 @@ WITH_TORCH = {
     "experiments.md",
 }
 # What chapters without torch networks import.
-WITHOUT_TORCH = "lib.flow lib.theory lib.geometry lib.data lib.figures lib.experiments.registry"
+WITHOUT_TORCH = (
+    "lib.flow lib.theory lib.geometry lib.data.digits lib.data.synthetic lib.data.two_inputs lib.figures "
+    "experiments.claims experiments.clusters experiments.regimes"
+)
 TRACED = ("sigmoidal_curves/clock.md", "early_alignment/stages.md", "gradient_starvation/dual_problem.md")
 
 
@@ -43,11 +46,14 @@ def run(*command, **options):
     return subprocess.run([sys.executable, *command], capture_output=True, text=True, timeout=280, **options)
 
 
+FOLDERS = ("lib", "experiments", "executable_claims", "book/_site")
+
+
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory):
     """A copy of what the pages depend on, to be changed."""
     root = tmp_path_factory.mktemp("book")
-    for folder in ("lib", "executable_claims", "book/_site", "book/claims", "book/paper_values", "results"):
+    for folder in (*FOLDERS, "book/claims", "book/paper_values", "results"):
         shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__", "tests"))
     for file in ("constraints.txt", "pyproject.toml"):
         shutil.copy(ROOT / file, root)
@@ -157,7 +163,7 @@ import ast, json, os, sys
 from pathlib import Path
 
 page, root = Path(sys.argv[1]), sys.argv[2]
-ran, ours = set(), (f"{root}/lib/", f"{root}/executable_claims/")
+ran, ours = set(), tuple(f"{root}/{name}/" for name in ("lib", "experiments", "executable_claims"))
 
 
 def trace(frame, event, argument):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from paper_values import read_papers
 from side_by_side import Measurement, Reading, show_number, show_spread
 
-from lib.experiments.records import NoRecord
+from experiments.records import NoRecord
 from tests.book import test_book
 
 PAGE = test_book.BOOK / "comparison.md"
@@ -57,7 +57,7 @@ def test_a_reading_is_of_the_run_here_and_of_every_record_there_is(monkeypatch):
         if (name, variant) != ("counting", "slow"):
             raise NoRecord
         metrics = [{"square": 0}, {"square": 1}, {"square": 9}]
-        about = {"size": "3 seeds", "anchor": "record-counting-slow", "stale": lambda: ("square",)}
+        about = {"size": "3 seeds", "anchor": "record-counting-slow"}
         return SimpleNamespace(config={"scale": 2}, metrics=metrics, **about)
 
     monkeypatch.setattr(side_by_side, "recorded", recorded)
@@ -69,7 +69,7 @@ def test_a_reading_is_of_the_run_here_and_of_every_record_there_is(monkeypatch):
     [slow] = SQUARE.recorded()
     assert (slow.values, slow.label, slow.anchor) == (
         (0, 2, 18),
-        "slow, 3 seeds, stale",
+        "slow, 3 seeds",
         "record-counting-slow",
     )
 

@@ -7,7 +7,7 @@ import pytest
 
 from executable_claims import ClaimFailed, Variant, ledger
 from executable_claims.ledger import Claim, Paper
-from lib.experiments import claims
+from experiments import claims
 from tests.book import test_book
 
 NOTEBOOKS = [
@@ -55,7 +55,7 @@ def test_a_claim_that_rests_on_a_record_alone_is_found():
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=test_book.name)
 def test_no_claim_of_the_book_rests_on_a_record_alone(path):
     sources = [cell.source for cell in test_book.code_cells(path)]
-    assert resting_on_a_record(sources) == [], "decide it by lib.experiments.claims.verify_recorded"
+    assert resting_on_a_record(sources) == [], "decide it by experiments.claims.verify_recorded"
 
 
 BASE = Claim("toy-a", "toy", "Theorem 1", "Theorem 1", "identity", "A sentence.", "Statement.", "verified")

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lib.experiments.comparison import differences, to_scale
-from lib.experiments.registry import rounded
+from experiments.comparison import differences, rounded, to_scale
 
 SIZES = st.floats(1e-30, 1e30)
 SIGNS = st.sampled_from([1, -1])
@@ -130,3 +129,8 @@ def test_numbers_are_rounded_to_the_scale_of_their_lists():
 def test_a_lone_number_is_rounded_to_its_own_digits(number):
     assert to_scale(number) == rounded(number)
     assert to_scale([number]) == pytest.approx([rounded(number)], rel=1e-15)
+
+
+def test_numbers_are_rounded_wherever_they_stand():
+    given = {"a": (1.23456, None, "b"), "c": np.array([123456.0, 7.0]), "d": 10**6}
+    assert rounded(given) == {"a": [1.235, None, "b"], "c": [123500.0, 7.0], "d": 10**6}

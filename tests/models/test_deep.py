@@ -25,7 +25,7 @@ def drawn(widths, lead=(), seed=0):
 def test_gradients_are_derivatives_by_differences(widths):
     layers, x, y = drawn(widths)
     step = 1e-6
-    for i, found in enumerate(deep.gradients(layers, x, y)):
+    for i, found in enumerate(deep.gradients(layers, x, y, LOGISTIC.slope)):
         for place in np.ndindex(found.shape):
             losses = []
             for sign in (1, -1):
@@ -40,16 +40,16 @@ def test_two_layers_are_the_two_layer_network():
     network = TwoLayer(w, a[:, 0])
     np.testing.assert_allclose(deep.outputs([w, a], x), network(x), rtol=1e-12)
     in_w, in_a = network.gradients(x, lambda f: LOGISTIC.slope(f, y))
-    found = deep.gradients([w, a], x, y)
+    found = deep.gradients([w, a], x, y, LOGISTIC.slope)
     np.testing.assert_allclose(found[0], in_w, rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(found[1][:, 0], in_a, rtol=1e-12, atol=1e-14)
 
 
 def test_leading_axes_are_networks():
     layers, x, y = drawn((3, 4, 2, 1), lead=(2, 3))
-    together = deep.gradients(layers, x, y)
+    together = deep.gradients(layers, x, y, LOGISTIC.slope)
     for k in np.ndindex(2, 3):
-        alone = deep.gradients([w[k] for w in layers], x, y)
+        alone = deep.gradients([w[k] for w in layers], x, y, LOGISTIC.slope)
         for one, all_of_them in zip(alone, together, strict=True):
             np.testing.assert_allclose(all_of_them[k], one, rtol=1e-12, atol=1e-15)
 
@@ -57,7 +57,7 @@ def test_leading_axes_are_networks():
 @given(st.floats(0, 1))
 def test_the_slope_at_zero_is_what_is_asked_for(slope):
     layers = [np.zeros((1, 1)), np.array([[3.0]])]
-    in_w, in_a = deep.gradients(layers, [[2.0]], [1.0], slope)
+    in_w, in_a = deep.gradients(layers, [[2.0]], [1.0], LOGISTIC.slope, slope)
     assert in_w.item() == pytest.approx(-0.5 * 3 * slope * 2) and in_a.item() == 0
 
 

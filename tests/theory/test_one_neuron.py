@@ -5,6 +5,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lib.data.two_inputs import neuron, pair
 from lib.flow.weights import layers_flow, weights_flow
 from lib.models.deep import balanced, outputs
 from lib.models.two_layer import TwoLayer
@@ -79,3 +80,22 @@ def test_times_of_deep_networks_are_those_of_the_flow_and_add_up():
         np.testing.assert_allclose(parts, times, rtol=1e-12)
     two = curves.time_between(0.1, goals, 2, 0.7)
     np.testing.assert_allclose(curves.logit(two, 0.1, 0.7), goals, rtol=1e-12)
+
+
+def test_the_flow_rests_at_the_saddle_and_leaves_it_at_the_rates():
+    rng, step = np.random.default_rng(3), 1e-5
+    for n1, n2, c in ((1.0, 1.0, 2.0), (0.2, 1.5, 30.0), (4.0, 0.7, 0.1)):
+        inputs = pair(n1, n2, rng=rng)
+        s, stable, unstable = curves.saddle(c, n1, n2)
+
+        def velocity(state, inputs=inputs):
+            network = neuron(state, inputs, rng=rng)
+            in_w, in_a = network.gradients(inputs, lambda f: LOGISTIC.slope(f, np.array([1.0, -1.0])))
+            return -np.append(inputs @ in_w[0], in_a)
+
+        rest = np.array([s, s, 0.0])
+        assert abs(np.sum(rest[:2] ** 2 / [n1**2, n2**2]) - c) < 1e-12 * c
+        assert abs(velocity(rest)).max() < 1e-15
+        jacobian = [(velocity(rest + e) - velocity(rest - e)) / (2 * step) for e in step * np.eye(3)]
+        rates = np.sort(np.linalg.eigvals(np.transpose(jacobian)).real)
+        np.testing.assert_allclose(rates, [stable, 0, unstable], atol=1e-7)

@@ -5,25 +5,24 @@ computed with, and so of the list: a share of 1e-10 beside one of 0.5 has no dig
 processor's.
 """
 
-from __future__ import annotations
-
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
-from lib.experiments.registry import rounded
+
+def rounded(values: Any, digits: int = 4) -> Any:
+    """Return numbers, in dictionaries, lists and arrays, with so many significant digits: records stay small.
+
+    Arrays become lists; what is no float stays as it is.
+    """
+    if isinstance(values, float):
+        return float(f"{values:.{digits - 1}e}")
+    return _inside(values, partial(rounded, digits=digits))
 
 
 def to_scale(values: Any, digits: int = 4) -> Any:
-    """Return floats, in dictionaries, lists and arrays, to so many significant digits of their scale.
-
-    The scale of a float in a list is the largest of the list's floats, that of a lone one is itself.  Arrays
-    become lists; what is no float stays as it is.
-    """
-    if isinstance(values, Mapping):
-        return {name: to_scale(value, digits) for name, value in values.items()}
-    if hasattr(values, "tolist"):
-        return to_scale(values.tolist(), digits)
+    """Return numbers as :func:`rounded` does, those in a list to so many digits of its largest float."""
     if isinstance(values, list | tuple):
         decimals = digits - _digits_before_the_point(values)
         # Without its sign, zero is the same text whatever was rounded to it.
@@ -31,7 +30,19 @@ def to_scale(values: Any, digits: int = 4) -> Any:
             float(round(value, decimals)) + 0.0 if isinstance(value, float) else to_scale(value, digits)
             for value in values
         ]
-    return rounded(values, digits)
+    return (
+        rounded(values, digits)
+        if isinstance(values, float)
+        else _inside(values, partial(to_scale, digits=digits))
+    )
+
+
+def _inside(values: Any, change: Callable[[Any], Any]) -> Any:
+    if isinstance(values, Mapping):
+        return {name: change(value) for name, value in values.items()}
+    if hasattr(values, "tolist"):
+        return change(values.tolist())
+    return [change(value) for value in values] if isinstance(values, list | tuple) else values
 
 
 def differences(
@@ -39,11 +50,10 @@ def differences(
 ) -> Iterator[str]:
     """Yield in words, each with its place, where two structures of JSON differ; without ``digits``, exactly.
 
-    A float may differ by a unit of that significant digit of its scale.  The scale of a float in a list is
-    the largest finite float of the list, before or after; that of a lone one is the larger of the two.  So
-    with four digits a change by more than a thousandth of the scale is always told, and one by less than a
-    ten-thousandth never.  Everything else has to be equal; 1 and 1.0 are, 1 and true are not.  ``unit`` is
-    that of the list in which the two stand.
+    A float may differ by a unit of that significant digit of its scale: the largest finite float of its list,
+    before or after, or of the two.  So with four digits a change by more than a thousandth of the scale is
+    always told, and one by less than a ten-thousandth never.  Everything else has to be equal; 1 and 1.0 are,
+    1 and true are not.  ``unit`` is that of the list in which the two stand.
     """
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         for name in dict.fromkeys((*before, *after)):

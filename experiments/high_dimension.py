@@ -1,15 +1,13 @@
 """High-dimensional inputs that are almost orthogonal [boursier2022, App. A.2, Figs. 6 and 7]."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 import torch
 
-from lib.experiments.registry import Experiment, register, rounded
+from experiments.comparison import rounded
+from experiments.registry import Experiment
 from lib.models.two_layer import Start
 from lib.training.descent import spherical_descent
 from lib.training.losses import SQUARE
@@ -64,8 +62,14 @@ def _explained(weights: np.ndarray) -> np.ndarray:
     return variances / variances.sum()
 
 
-def _one_seed(config: HighDimension, seed: int) -> dict:
-    """The metrics of one seed."""
+def run_high_dimension(config: HighDimension, seed: int, device: str = "cpu") -> dict:
+    """Train on the data and from the start of the published code's draws, and return the metrics of a seed.
+
+    The steps are those of :func:`lib.training.descent.spherical_descent`, which keep balance and signs.
+    Errors are mean squares, as the paper's figure shows them.  ``saddle_level`` is the mean square of the
+    labels of the class with the smaller force ``|D|``, the loss when the other class is fitted.  A drop that
+    does not come within the run is ``None``.
+    """
     x, y, start, signs = draw(config, seed)
     norms = np.linalg.norm(start, axis=1)
     log_scale = np.log(config.scale) - np.log(config.neurons * config.dimension) / 2
@@ -129,8 +133,7 @@ def _stage(now: Start, forces: dict[int, np.ndarray]) -> dict:
     squares = []
     for sign, force in forces.items():
         own, size = now.signs == sign, np.linalg.norm(force)
-        along = now.directions[own] @ (sign * force)
-        cosines.append(float(np.median(along) / size) if size > 0 else None)
+        cosines.append(float(np.median(now.directions[own] @ (sign * force)) / size) if size > 0 else None)
         squares.append(float(np.exp(2 * now.log_norms[own]).sum()))
     return {"median_cosines": cosines, "squared_norms": squares}
 
@@ -141,49 +144,36 @@ def _picture(flat: np.ndarray) -> dict:
     return {"angles": rounded(angles), "lengths": rounded(lengths)}
 
 
-def run_high_dimension(config: HighDimension, seeds: Sequence[int], device: str = "cpu") -> list[dict]:
-    """Train on data and from starts of the published code's draws, and return the metrics of each seed.
-
-    The steps are those of :func:`lib.training.descent.spherical_descent`, which keep balance and signs.
-    Errors are mean squares, as the paper's figure shows them.  ``saddle_level`` is the mean square of the
-    labels of the class with the smaller force ``|D|``, the loss when the other class is fitted.  A drop that
-    does not come within the run is ``None``.
-    """
-    return [_one_seed(config, seed) for seed in seeds]
-
-
-register(
-    Experiment(
-        "boursier2022-figure-6",
-        "Two clusters of neurons on 75 almost orthogonal inputs: loss, saddle and principal components",
-        full=HighDimension(),
-        quick=HighDimension(
-            examples=15,
-            dimension=120,
-            neurons=40,
-            scale=1e-8,
-            step=0.05,
-            iterations=2000,
-            stages=(0, 400, 800, 2000),
-            pictured=(0,),
-        ),
-        run=run_high_dimension,
-        # In this time short steps bring a small network to its alignment, long ones to the end.
-        fingerprint_of=partial(
-            replace,
-            examples=12,
-            dimension=60,
-            neurons=20,
-            scale=1e-10,
-            iterations=4000,
-            stages=(0, 800, 4000),
-            points=40,
-            pictured=(0,),
-        ),
-        devices=("cpu",),
-        variants={
-            # The same time of the flow in steps fifty times as long.
-            "long-steps": HighDimension(step=0.05, iterations=4000, stages=(0, 800, 1600, 4000)),
-        },
-    )
+FIGURE_6 = Experiment(
+    "boursier2022-figure-6",
+    "Two clusters of neurons on 75 almost orthogonal inputs: loss, saddle and principal components",
+    full=HighDimension(),
+    quick=HighDimension(
+        examples=15,
+        dimension=120,
+        neurons=40,
+        scale=1e-8,
+        step=0.05,
+        iterations=2000,
+        stages=(0, 400, 800, 2000),
+        pictured=(0,),
+    ),
+    metrics_of=run_high_dimension,
+    # In this time short steps bring a small network to its alignment, long ones to the end.
+    fingerprint_of=partial(
+        replace,
+        examples=12,
+        dimension=60,
+        neurons=20,
+        scale=1e-10,
+        iterations=4000,
+        stages=(0, 800, 4000),
+        points=40,
+        pictured=(0,),
+    ),
+    devices=("cpu",),
+    variants={
+        # The same time of the flow in steps fifty times as long.
+        "long-steps": HighDimension(step=0.05, iterations=4000, stages=(0, 800, 1600, 4000)),
+    },
 )

@@ -1,8 +1,6 @@
 """Neurons that align with two digits before they grow [min2024, Sec. 4, App. A.5, Figs. 5, 10 to 13]."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -10,8 +8,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from experiments.comparison import rounded
+from experiments.registry import Experiment
 from lib.data.digits import digits_pair
-from lib.experiments.registry import Experiment, register, rounded
 from lib.geometry.patterns import cosine
 from lib.models.mlps import MlpBatch
 from lib.theory.alignment import class_sums
@@ -83,29 +82,28 @@ def _facts(x: np.ndarray, y: np.ndarray) -> dict:
 
 def _trained(
     config: TwoDigits,
-    seeds: Sequence[int],
+    seed: int,
     device: str,
     data: tuple[np.ndarray, np.ndarray],
-    look: Callable[[Any, torch.Tensor, torch.Tensor], list],
+    look: Callable[[Any, torch.Tensor, torch.Tensor], Mapping[str, float]],
     points: Collection[int],
     *,
     batch_size: int | None = None,
     first_alone: bool = False,
-) -> tuple[list[int], list[tuple]]:
-    """Train from Gaussian starts up to the last of the ``points``, without biases.
+) -> tuple[list[int], dict[str, np.ndarray]]:
+    """Train from a Gaussian start up to the last of the ``points``, without biases.
 
     With ``first_alone`` the output weights are the signs of the Gaussian ones, and stay.  Returned are the
-    points in their order, and what ``look`` has seen of each seed at them.
+    points in their order, and the curves of what ``look`` has seen at them.
     """
-    generators = [torch.Generator().manual_seed(seed) for seed in seeds]
-    kind = {"dtype": getattr(torch, config.precision), "device": device}
-    inputs, labels = (torch.tensor(part, **kind) for part in data)
+    generator, kind = torch.Generator().manual_seed(seed), {"dtype": getattr(torch, config.precision)}
+    inputs, labels = (torch.tensor(part, device=device, **kind) for part in data)
     w, v = (
-        torch.stack([torch.randn(shape, generator=each, dtype=torch.float64) for each in generators])
+        torch.randn((1, *shape), generator=generator, dtype=torch.float64)
         for shape in ((inputs.shape[1], config.neurons), (config.neurons, 1))
     )
     weights = [config.deviation * w, v.sign() if first_alone else config.deviation * v]
-    network = MlpBatch(weights, [torch.zeros_like(part[:, :1]) for part in weights]).to(**kind)
+    network = MlpBatch(weights, [torch.zeros_like(part[:, :1]) for part in weights]).to(device, **kind)
     network.biases.requires_grad_(False)
     network.weights[1].requires_grad_(not first_alone)
     run = train(
@@ -116,59 +114,39 @@ def _trained(
         optimiser=partial(torch.optim.SGD, lr=config.step),
         steps=max(points),
         batch_size=batch_size,
-        generators=generators if batch_size else None,
+        generators=[generator] if batch_size else None,
         record=lambda network: look(network, inputs, labels),
         record_at=points,
     )
-    return run.steps.tolist(), [*zip(*run.recorded, strict=True)]
+    curves = {name: np.array([seen[name] for seen in run.recorded]) for name in run.recorded[0]}
+    return run.steps.tolist(), curves
 
 
 # Figure 5: both layers, all images
 
 
-def _look(network: Any, x: torch.Tensor, y: torch.Tensor, sums: tuple[np.ndarray, np.ndarray]) -> list[dict]:
-    """What is recorded of each seed: loss, accuracy, spectrum of W, cosines of the neurons of each sign."""
+def _look(network: Any, x: torch.Tensor, y: torch.Tensor, sums: tuple[np.ndarray, np.ndarray]) -> dict:
+    """Loss, accuracy, spectrum of W, cosines of the neurons of each sign."""
     logits = network(x)
-    losses, accuracies = _exponential(logits, y).tolist(), (y * logits > 0).double().mean(dim=-1).tolist()
-    weights = (part.double().cpu().numpy() for part in (network.weights[0], network.weights[1].squeeze(-1)))
-    seen = []
-    for loss, accuracy, w, v in zip(losses, accuracies, *weights, strict=True):
-        spectrum = np.linalg.svd(w, compute_uv=False) ** 2
-        one = {
-            "loss": loss,
-            "accuracy": accuracy,
-            "squared_spectral_norm": float(spectrum[0]),
-            "stable_rank": float(spectrum.sum() / spectrum[0]),
-        }
-        for name, sign, total in zip(SIGNS, (1, -1), sums, strict=True):
-            neurons = w.T[sign * v > 0]
-            cosines = cosine(neurons, total)
-            one[f"least_cosine_{name}"] = float(cosines.min())
-            one[f"mean_cosine_{name}"] = float(cosine(neurons.mean(axis=0), total))
-            one[f"largest_cosine_{name}"] = float(cosines.max())
-        seen.append(one)
+    w, v = (part[0].double().cpu().numpy() for part in network.weights)
+    spectrum = np.linalg.svd(w, compute_uv=False) ** 2
+    seen = {
+        "loss": _exponential(logits, y).item(),
+        "accuracy": (y * logits > 0).double().mean().item(),
+        "squared_spectral_norm": float(spectrum[0]),
+        "stable_rank": float(spectrum.sum() / spectrum[0]),
+    }
+    for name, sign, total in zip(SIGNS, (1, -1), sums, strict=True):
+        neurons = w.T[sign * v[:, 0] > 0]
+        cosines = cosine(neurons, total)
+        seen[f"least_cosine_{name}"] = float(cosines.min())
+        seen[f"mean_cosine_{name}"] = float(cosine(neurons.mean(axis=0), total))
+        seen[f"largest_cosine_{name}"] = float(cosines.max())
     return seen
 
 
-def _metrics(iterations: list[int], seen: Sequence[dict]) -> dict:
-    """The metrics of one seed from what was seen of it at the iterations."""
-    curves = {name: np.array([one[name] for one in seen]) for name in seen[0]}
-    events = {
-        "all_aligned": np.minimum(*(curves[f"least_cosine_{name}"] for name in SIGNS)) > 0.9,
-        "stable_rank_below_two": curves["stable_rank"] < 2,
-        "norm_grows": curves["squared_spectral_norm"] > 0.1,
-        "loss_falls": curves["loss"] < 0.9,
-    }
-    return {
-        "iterations": iterations,
-        **rounded(curves),
-        **{name: iterations[int(true.argmax())] if true.any() else None for name, true in events.items()},
-        "final": seen[-1],
-    }
-
-
-def run_two_digits(config: TwoDigits, seeds: Sequence[int], device: str = "cpu") -> list[dict]:
-    """Train from Gaussian starts by gradient descent on all images, and return the metrics of each seed.
+def run_two_digits(config: TwoDigits, seed: int, device: str = "cpu") -> dict:
+    """Train from a Gaussian start by gradient descent on all images, and return the metrics of a seed.
 
     ``data`` are facts of the images, the same for each seed.  Cosines are with the sum of the class, of the
     neurons whose output weight has its sign at the moment: the least, the largest, and that of their mean.
@@ -177,33 +155,45 @@ def run_two_digits(config: TwoDigits, seeds: Sequence[int], device: str = "cpu")
     happens.
     """
     data = _data(config)
-    look = partial(_look, sums=class_sums(*data))
     points = {round(k * config.iterations / config.points) for k in range(config.points + 1)}
-    iterations, seen = _trained(config, seeds, device, data, look, points)
-    facts = _facts(*data)
-    return [{"data": facts, **_metrics(iterations, one)} for one in seen]
+    iterations, curves = _trained(config, seed, device, data, partial(_look, sums=class_sums(*data)), points)
+    events = {
+        "all_aligned": np.minimum(*(curves[f"least_cosine_{name}"] for name in SIGNS)) > 0.9,
+        "stable_rank_below_two": curves["stable_rank"] < 2,
+        "norm_grows": curves["squared_spectral_norm"] > 0.1,
+        "loss_falls": curves["loss"] < 0.9,
+    }
+    return {
+        "data": _facts(*data),
+        "iterations": iterations,
+        **rounded(curves),
+        **{name: iterations[int(true.argmax())] if true.any() else None for name, true in events.items()},
+        "final": {name: float(curve[-1]) for name, curve in curves.items()},
+    }
 
 
 # Figures 12 and 13: parts of the images, both layers and the first alone
 
 
-def _changes(network: Any, x: torch.Tensor, y: torch.Tensor) -> list[tuple[float, float, float]]:
-    """Loss, and how fast the gradient flow of all images would change norms and directions, of each seed."""
+def _changes(network: Any, x: torch.Tensor, y: torch.Tensor) -> dict[str, float]:
+    """Loss, and how fast the gradient flow of all images would change norms and directions."""
     w, v = network.weights
     z = x @ w
     losses = torch.exp(-y * (torch.relu(z) @ v).squeeze(-1))
     pull = (x.T @ ((z > 0) * (y * losses / len(y)).unsqueeze(-1))) * v.mT
     along, norms = (pull * w).sum(dim=1), w.norm(dim=1)
     across = pull - w * (along / norms**2).unsqueeze(1)
-    found = losses.mean(dim=-1), 2 * along.sum(dim=-1), (across.norm(dim=1) / norms).sum(dim=-1)
-    return list(zip(*(part.tolist() for part in found), strict=True))
+    return {
+        "loss": losses.mean().item(),
+        "norm_change": 2 * along.sum().item(),
+        "direction_change": (across.norm(dim=1) / norms).sum().item(),
+    }
 
 
-def _metrics_of_phases(iterations: list[int], seen: Sequence[tuple[float, float, float]]) -> dict:
-    """The metrics of one seed and one way to train, from what was seen of it at the iterations."""
-    losses, norms, directions = np.transpose(seen)
+def _phases(iterations: list[int], curves: Mapping[str, np.ndarray]) -> dict:
+    """The metrics of one way to train, from its curves."""
+    norms, directions = curves["norm_change"], curves["direction_change"]
     start = int((norms > 0.05 * norms.max()).argmax())
-    curves = {"loss": losses, "norm_change": norms, "direction_change": directions}
     return {
         "iterations": iterations,
         **rounded(curves),
@@ -215,8 +205,8 @@ def _metrics_of_phases(iterations: list[int], seen: Sequence[tuple[float, float,
     }
 
 
-def run_two_phases(config: TwoPhases, seeds: Sequence[int], device: str = "cpu") -> list[dict]:
-    """Train both layers, then the first alone with output weights +-1, and return the metrics of each seed.
+def run_two_phases(config: TwoPhases, seed: int, device: str = "cpu") -> dict:
+    """Train both layers, then the first alone with output weights +-1, and return the metrics of a seed.
 
     ``both`` and ``first`` hold the curves of the loss over all images, and of the changes that a short step
     of gradient descent on all images would make, in units of its length: ``norm_change`` is the sum over the
@@ -230,42 +220,33 @@ def run_two_phases(config: TwoPhases, seeds: Sequence[int], device: str = "cpu")
     in_a_pass = -(-len(data[1]) // config.batch_size)
     ends = np.geomspace(1, config.iterations // in_a_pass, config.points)
     points = {*range(2 * in_a_pass), *(round(k) * in_a_pass for k in ends)}
-    trained = partial(_trained, config, seeds, device, data, _changes, points, batch_size=config.batch_size)
+    trained = partial(_trained, config, seed, device, data, _changes, points, batch_size=config.batch_size)
     ways = {"both": trained(), "first": trained(first_alone=True)}
-    facts = _facts(*data)
-    return [
-        {"data": facts}
-        | {name: _metrics_of_phases(iterations, seen[k]) for name, (iterations, seen) in ways.items()}
-        for k in range(len(seeds))
-    ]
+    return {"data": _facts(*data)} | {name: _phases(*way) for name, way in ways.items()}
 
 
 _SHORT = {"images": "stand-in", "per_class": 40, "neurons": 10, "deviation": 1e-3, "step": 8e-3}
-register(
-    Experiment(
-        "min2024-figure-5",
-        "Neurons align with the digits 0 and 1 before their norms grow",
-        full=TwoDigits(),
-        quick=TwoDigits(images="digits", step=2e-2, iterations=1500, points=75),
-        run=run_two_digits,
-        fingerprint_of=partial(replace, **_SHORT, iterations=600, points=40),
-        variants={
-            "test-split": TwoDigits(images="test"),
-            "test-split-3-8": TwoDigits(images="test", positive=3, negative=8),
-            "test-split-1-7": TwoDigits(images="test", positive=1, negative=7),
-        },
-    )
+FIGURE_5 = Experiment(
+    "min2024-figure-5",
+    "Neurons align with the digits 0 and 1 before their norms grow",
+    full=TwoDigits(),
+    quick=TwoDigits(images="digits", step=2e-2, iterations=1500, points=75),
+    metrics_of=run_two_digits,
+    fingerprint_of=partial(replace, **_SHORT, iterations=600, points=40),
+    variants={
+        "test-split": TwoDigits(images="test"),
+        "test-split-3-8": TwoDigits(images="test", positive=3, negative=8),
+        "test-split-1-7": TwoDigits(images="test", positive=1, negative=7),
+    },
 )
-register(
-    Experiment(
-        "min2024-figure-12",
-        "Neurons of two digits turn before they grow, with both layers and with the first alone",
-        full=TwoPhases(),
-        quick=TwoPhases(images="digits", batch_size=57, step=2e-2, iterations=1050, points=60),
-        run=run_two_phases,
-        # Seven steps a pass, as in the configurations recorded.
-        fingerprint_of=partial(replace, **_SHORT, iterations=420, points=30, batch_size=12),
-        # Parts of the images such that a pass takes seven steps, as with the paper's 12,665 images.
-        variants={"test-split": TwoPhases(images="test", batch_size=334)},
-    )
+FIGURE_12 = Experiment(
+    "min2024-figure-12",
+    "Neurons of two digits turn before they grow, with both layers and with the first alone",
+    full=TwoPhases(),
+    quick=TwoPhases(images="digits", batch_size=57, step=2e-2, iterations=1050, points=60),
+    metrics_of=run_two_phases,
+    # Seven steps a pass, as in the configurations recorded.
+    fingerprint_of=partial(replace, **_SHORT, iterations=420, points=30, batch_size=12),
+    # Parts of the images such that a pass takes seven steps, as with the paper's 12,665 images.
+    variants={"test-split": TwoPhases(images="test", batch_size=334)},
 )

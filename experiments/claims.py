@@ -1,13 +1,11 @@
 """Claims that rest on a record: the same check runs, here and now, at the reduced size."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from executable_claims import ClaimFailed, Verdict, verify
-from lib.experiments.records import recorded
-from lib.experiments.registry import quick
+from experiments.records import recorded
+from experiments.registry import quick
 
 
 def verify_recorded(
@@ -21,12 +19,11 @@ def verify_recorded(
     """Decide a claim by the record of an experiment, after the same check at the quick configuration.
 
     ``check`` maps the metrics of the seeds to the keyword arguments of ``executable_claims.verify``.  It is
-    called twice: with what the quick configuration gives for ``seeds`` on this machine, computed once
-    however many claims rest on it, and with the metrics on record of ``variant``, whose verdict is returned.
-    A chapter that decides a claim so runs the check at reduced size whenever it is tested.
+    called twice: with what the quick configuration gives for ``seeds`` on this machine, and with the metrics
+    on record of ``variant``, whose verdict is returned.
 
     Raises :class:`executable_claims.verify.ClaimFailed` if either fails, saying which;
-    :class:`lib.experiments.records.NoRecord` if there is none; ``ValueError`` for seeds that are no whole
+    :class:`experiments.records.NoRecord` if there is none; ``ValueError`` for seeds that are no whole
     numbers, an unknown experiment, and whatever :func:`executable_claims.verify.verify` refuses.
     """
     record = recorded(name, variant)

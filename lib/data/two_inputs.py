@@ -1,4 +1,4 @@
-"""Two inputs: one ReLU neuron on both, of one class or two, or one for each [combes2018, Sections 3, 6].
+"""Two orthogonal inputs, and the ReLU neurons that see them in a given state [combes2018, Sections 3, 6].
 
 Inputs ``x1`` and ``x2`` have norms ``n1`` and ``n2``; the neuron's state is ``(alpha, beta, a)`` with the
 responses ``alpha = <w, x1>`` and ``beta = <w, x2>``.  Arguments broadcast; leading axes are cases.
@@ -11,11 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit
 
 from lib.models.two_layer import TwoLayer
-from lib.training.descent import gradient_descent
-from lib.training.losses import LOGISTIC
 
 
 def pair(n1: ArrayLike, n2: ArrayLike, *, rng: np.random.Generator) -> np.ndarray:
@@ -36,45 +33,6 @@ def neuron(state: ArrayLike, inputs: np.ndarray, *, rng: np.random.Generator, sl
     unseen = np.cross(inputs[..., 0, :], inputs[..., 1, :]) * rng.standard_normal((*a.shape, 1))
     lengths = np.linalg.norm(seen, axis=-1) / np.prod(np.linalg.norm(inputs, axis=-1), axis=-1)[..., None]
     return TwoLayer(seen + (lengths * unseen)[..., None, :], a[..., None], slope)
-
-
-def saddle(c: ArrayLike, n1: ArrayLike, n2: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return ``s`` and the two rates, the negative one first, of the rest ``alpha = beta = s, a = 0``.
-
-    ``c = alpha^2 / n1^2 + beta^2 / n2^2 - a^2`` above 0; the flow is that of the sum of the two losses.
-
-    >>> [float(part) for part in saddle(2.0, 1.0, 1.0)]
-    [1.0, -1.0, 0.5]
-    """
-    s_squared = np.divide(c, np.power(n1, -2.0) + np.power(n2, -2.0))
-    root = np.sqrt(s_squared**2 / 4 + np.square(n1) + np.square(n2))
-    return np.sqrt(s_squared), -(s_squared / 2 + root) / 2, (root - s_squared / 2) / 2
-
-
-def balanced_runs(
-    samples: np.ndarray, norms: tuple[float, float], u0: float, step: float, record_at: Iterable[int]
-) -> np.ndarray:
-    """Return the probabilities of the true class in runs of one example a step, (len(record_at), seeds, 2).
-
-    Classes +1 and -1 are one input each, of these norms, at an obtuse angle; each has its balanced neuron,
-    of initial logit ``u0``.  ``samples`` (steps, seeds) says which of the two is drawn, 0 or 1.
-    """
-    labels, directions = np.array([1.0, -1.0]), np.array([[1.0, 0.0], [-0.375, np.sqrt(1 - 0.375**2)]])
-    inputs, sizes = directions * np.array(norms)[:, None], np.sqrt(u0 / np.array(norms))
-    start = TwoLayer(directions * sizes[:, None], labels * sizes)
-    steps, seeds = samples.shape
-    run = gradient_descent(
-        TwoLayer(np.tile(start.w, (seeds, 1, 1)), np.tile(start.a, (seeds, 1))),
-        inputs,
-        labels,
-        LOGISTIC,
-        step=step,
-        steps=steps,
-        samples=samples,
-        record=lambda network: expit(labels * network(inputs)),
-        record_at=record_at,
-    )
-    return np.array(run.recorded)
 
 
 @dataclass(frozen=True, eq=False)

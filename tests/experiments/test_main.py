@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from lib.experiments.__main__ import main
-from lib.experiments.records import ROOT, recorded, run_seed
-from lib.experiments.registry import find
+from experiments.__main__ import main
+from experiments.records import recorded
+from experiments.registry import ROOT
 from tests.counting import calls
 
-COMMAND = "import runpy, tests.counting; runpy.run_module('lib.experiments', run_name='__main__')"
+COMMAND = "import runpy, tests.counting; runpy.run_module('experiments', run_name='__main__')"
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +29,7 @@ def counted(tmp_path, monkeypatch):
 
 def here(tmp_path, *arguments):
     """The exit status of the command, run in this process."""
-    return main(["--results", str(tmp_path), *arguments])
+    return main(["--records", str(tmp_path / "records"), *arguments])
 
 
 def counting(tmp_path, variant, count):
@@ -39,7 +39,16 @@ def counting(tmp_path, variant, count):
 
 def started(tmp_path, variant, count, *arguments):
     """The command in a process of its own."""
-    options = ["--results", tmp_path, "run", "counting", "--variant", variant, "--seeds", str(count)]
+    options = [
+        "--records",
+        tmp_path / "records",
+        "run",
+        "counting",
+        "--variant",
+        variant,
+        "--seeds",
+        str(count),
+    ]
     command = [sys.executable, "-c", COMMAND, *options, *arguments]
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
@@ -60,9 +69,10 @@ def expected(seeds):
     return [{"square": seed**2, "curve": [seed, 1 / 3]} for seed in seeds]
 
 
-def in_journal(tmp_path):
-    """The seeds that have finished, each file whole."""
-    return {json.loads(path.read_text())["seed"] for path in (tmp_path / "journal").glob("**/*.json")}
+def on_record(tmp_path, variant="slow"):
+    """The seeds that are on record, of a file that is whole."""
+    path = tmp_path / "records" / "counting" / f"{variant}.json"
+    return set(json.loads(path.read_text())["seeds"]) if path.exists() else set()
 
 
 def is_running(process):
@@ -86,7 +96,7 @@ def test_what_is_recorded_is_not_run_again_and_more_seeds_are_added(tmp_path, ca
     assert record.metrics == expected(range(4))
     first, second = record.runs
     assert (first["seeds"], second["seeds"]) == ([0, 1, 2], [3])
-    assert second["command"] == "python -m lib.experiments run counting --seeds 4"
+    assert second["command"] == "python -m experiments run counting --seeds 4"
     assert set(second) >= {"commit", "started", "device", "backend", "hardware"}
     assert second["versions"].keys() >= {"python", "numpy", "torch"} and second["peak_memory_mib"] > 10
     assert first["compute_s"] <= first["wall_time_s"] < 60
@@ -96,9 +106,8 @@ def test_what_is_recorded_is_not_run_again_and_more_seeds_are_added(tmp_path, ca
 def test_a_failing_seed_is_told_and_tried_again_by_the_next_run(tmp_path, capsys):
     assert counting(tmp_path, "failing-once", 4) == 1
     assert newest(tmp_path, "failing-once").seeds == [0, 3]
-    assert "seed 1 failed: ArithmeticError: seed 1 fails" in capsys.readouterr().out
-    kept = next((tmp_path / "journal").glob("counting/*/1.json"))
-    assert "counting.py" in json.loads(kept.read_text())["traceback"]
+    told = capsys.readouterr().out
+    assert "counting.py" in told and "ArithmeticError: seed 1 fails\nseed 1 failed; the same" in told
     assert counting(tmp_path, "failing-once", 4) == 0
     assert newest(tmp_path, "failing-once").metrics == expected(range(4))
     assert [len(calls(seed)) for seed in range(4)] == [1, 2, 2, 1]
@@ -119,15 +128,15 @@ def test_a_worker_that_ends_leaves_the_seeds_that_have_finished_to_the_next_run(
 def test_an_interrupted_run_loses_no_finished_seed_and_leaves_no_worker(tmp_path, number, jobs, at):
     process = started(tmp_path, "slow", 8, "--jobs", str(jobs))
     # As soon as a worker works, or when so many seeds have finished.
-    until(lambda: len(in_journal(tmp_path)) >= at and any(calls(seed) for seed in range(8)))
-    before, started_by_it = in_journal(tmp_path), children(process)
+    until(lambda: len(on_record(tmp_path)) >= at and any(calls(seed) for seed in range(8)))
+    before, started_by_it = on_record(tmp_path), children(process)
     process.send_signal(number)
     output, _ = process.communicate(timeout=60)
     assert process.returncode == 128 + number, output
     assert "Traceback" not in output
     until(lambda: not any(map(is_running, started_by_it)), seconds=5)
     assert len(started_by_it) >= 2 * (jobs == 2)
-    kept = in_journal(tmp_path)
+    kept = on_record(tmp_path)
     assert before <= kept and len(kept) < 8
     again = {seed: len(calls(seed)) for seed in range(8)}
     assert counting(tmp_path, "slow", 8) == 0
@@ -135,14 +144,6 @@ def test_an_interrupted_run_loses_no_finished_seed_and_leaves_no_worker(tmp_path
     record = newest(tmp_path, "slow")
     assert record.metrics == expected(range(8))
     assert sorted(seed for run in record.runs for seed in run["seeds"]) == list(range(8))
-
-
-def test_a_machine_without_the_folder_writes_nothing_and_hands_its_seeds_over(tmp_path, monkeypatch):
-    elsewhere = tmp_path / "elsewhere"
-    there = "lib.experiments.__main__.run_seed"
-    monkeypatch.setattr(there, lambda *parts: run_seed(*parts[:-1], elsewhere))
-    assert counting(tmp_path, "full", 2) == 0 and not elsewhere.exists()
-    assert newest(tmp_path, "full").metrics == expected(range(2))
 
 
 @pytest.fixture
@@ -173,7 +174,7 @@ def test_a_cluster_that_loses_a_worker_gives_every_seed(tmp_path, cluster):
     def workers():
         return {number for seed in range(8) for number in calls(seed)}
 
-    until(lambda: len(workers()) == 2 and in_journal(tmp_path))
+    until(lambda: len(workers()) == 2 and on_record(tmp_path))
     os.kill(min(workers()), signal.SIGKILL)
     output, _ = process.communicate(timeout=120)
     assert process.returncode == 0, output
@@ -206,9 +207,29 @@ def test_arguments_that_cannot_be_are_named_before_anything_is_written(tmp_path,
     assert [path.name for path in tmp_path.iterdir()] == ["calls"]
 
 
-def test_the_list_tells_what_is_recorded(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("lib.experiments.__main__.load", lambda: {"counting": find("counting")})
+def test_the_list_tells_what_is_recorded_and_what_is_stale(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("experiments.__main__.EXPERIMENTS", ["counting"])
     assert counting(tmp_path, "slow", 1) == here(tmp_path, "list") == 0
     told = capsys.readouterr().out
     assert "counting: Counts its calls\n    full: not recorded\n" in told
-    assert "    slow: Recorded counting (slow): 1 seed, 20" in told
+    assert "    slow: Recorded counting (slow): 1 seed, 20" in told and "stale" not in told
+    monkeypatch.setattr("tests.counting.POWER", 3)
+    assert here(tmp_path, "list") == 0
+    assert "; stale: fingerprint.metrics.curve[1] was 0.3333, is 0.25\n" in capsys.readouterr().out
+
+
+def test_a_stale_record_is_replaced(tmp_path, monkeypatch):
+    assert counting(tmp_path, "full", 3) == 0
+    monkeypatch.setattr("tests.counting.POWER", 3)
+    assert counting(tmp_path, "full", 2) == 0
+    record = newest(tmp_path, "full")
+    assert record.values("square").tolist() == [0, 1] and record.stale() == []
+
+
+def test_of_a_seed_on_record_the_values_stay(tmp_path):
+    assert counting(tmp_path, "full", 2) == 0
+    record = newest(tmp_path, "full")
+    record.metrics[1]["square"] = 100
+    record.save(tmp_path / "records")
+    assert counting(tmp_path, "full", 3) == 0
+    assert newest(tmp_path, "full").values("square").tolist() == [0, 100, 4]
