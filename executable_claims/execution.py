@@ -16,6 +16,7 @@ from joblib import Parallel, delayed
 from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
 from myst_nb.core.read import create_nb_reader
+from myst_nb.sphinx_ import NbMetadataCollector
 from nbclient import NotebookClient
 from nbformat import NotebookNode
 from sphinx.application import Sphinx
@@ -129,6 +130,11 @@ def choose_cache(app: Sphinx, docname: str, content: list[str]) -> None:
 def executed_notebook(env: BuildEnvironment, docname: str) -> NotebookNode:
     """A page as a notebook with the outputs of its last execution."""
     return get_cache(cache_folder(env, docname)).merge_match_into_notebook(notebook(env, docname))[1]
+
+
+def seconds_taken(env: BuildEnvironment, docname: str) -> float:
+    """How long the last execution of a page took, its kernel's start included."""
+    return NbMetadataCollector.get_exec_data(env, docname)["runtime"]
 
 
 def setup(app: Sphinx) -> None:

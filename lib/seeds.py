@@ -7,12 +7,16 @@ networks, and comes to the same verdicts.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
+from scipy.stats.distributions import rv_frozen
 
-from lib.checks import whole
+from lib.checks import whole, wholes
 
 APART = 10**6
+FALSE_ALARM = 1e-4  # the chance that a true claim is refused, of all entries of a check together
 
 
 def shift() -> int:
@@ -37,3 +41,31 @@ def book_seed(k: int) -> int:
 def generator(k: int) -> np.random.Generator:
     """Return numpy's generator of the ``k``-th seed of a chapter, :func:`lib.seeds.book_seed`."""
     return np.random.default_rng(book_seed(k))
+
+
+def draws(families: Sequence[Any], first: int, each: int = 5) -> Iterator[tuple[Any, np.random.Generator]]:
+    """Yield every family ``each`` times, with the generators of the chapter's seeds from ``first`` on.
+
+    A family is anything that tells how to draw; the generators are those of :func:`lib.seeds.generator`, a
+    new one each time.  Raises ``ValueError`` unless ``each`` is a whole number from 1 on.
+
+    >>> [family for family, rng in draws(["wide", "narrow"], 10, each=2)]
+    ['wide', 'wide', 'narrow', 'narrow']
+    """
+    for k in range(whole("each", each, 1) * len(families)):
+        yield families[k // each], generator(first + k)
+
+
+def likely_range(law: rv_frozen, entries: int, sides: int = 2) -> tuple[Any, Any]:
+    """Return the least and the largest value that a check may find of a law, as its parameters are shaped.
+
+    Of so many ``entries`` with this law some lies beyond them, on one of the ``sides`` (1 or 2) that are
+    checked, with a chance of at most 1e-4, by Bonferroni's inequality.  ``law`` is a frozen distribution of
+    `scipy.stats`.  Raises ``ValueError`` unless there are entries and sides.
+
+    >>> from scipy.stats import binom
+    >>> [int(end) for end in likely_range(binom(2000, 0.5), 10)]
+    [901, 1099]
+    """
+    chance = FALSE_ALARM / (whole("entries", entries, 1) * wholes("sides", sides, 1, 2))
+    return law.ppf(chance), law.isf(chance)

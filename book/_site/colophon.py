@@ -11,7 +11,7 @@ from provenance import LICENCE, citation, commit, now, report_address, repositor
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
-from executable_claims.execution import page_keys
+from executable_claims.execution import page_keys, seconds_taken
 
 COLAB = "https://colab.research.google.com/"
 RUNNING = Template("""
@@ -100,6 +100,11 @@ def imprint(app: Sphinx, docname: str) -> str:
     return f'<p class="imprint">{escape(" · ".join([book, *origin(app, docname)]))}</p>\n'
 
 
+def run_time(env: BuildEnvironment, docname: str) -> str:
+    """How long a page ran when it was last executed, in whole seconds and at least one."""
+    return f"{max(1, round(seconds_taken(env, docname)))} s"
+
+
 def link(name: str, uri: str, attributes: str = "") -> str:
     return f'<a href="{escape(uri)}"{attributes}>{name}</a>'
 
@@ -135,10 +140,14 @@ def write(app: Sphinx, pagename: str, templatename: str, context: dict, doctree:
         return
     context["metatags"] = context.get("metatags", "") + running_heads(app, pagename)
     under = imprint(app, pagename)
+    actions = []
     if is_chapter(app.env, pagename):
         app.add_js_file("cite.classic.js", defer="defer")
-        under += '<p class="chapter-actions"><a href="#run-cite-correct">Run · Cite · Correct</a></p>\n'
+        actions.append('<a href="#run-cite-correct">Run · Cite · Correct</a>')
         context["body"] += foot(app, pagename, context.get("header_buttons", []))
+    if pagename in page_keys(app.env):
+        actions.append(f'<span class="run-time">Runs in {run_time(app.env, pagename)}</span>')
+        under += f'<p class="chapter-actions">{" ".join(actions)}</p>\n'
     context["body"] = context["body"].replace("</h1>\n", f"</h1>\n{under}", 1)
 
 

@@ -19,7 +19,6 @@ from executable_claims.ledger import Claim
 DESCRIPTION = 300  # characters; a preview shows no more
 ENOUGH = 50  # a shorter description says little
 PROMISE = re.compile(r"^.*?(?=At the end you will )")  # a chapter names its paper before
-RUN_TIME = re.compile(r" *Run time: .*")
 
 
 def text_of(node: nodes.Node) -> str:
@@ -35,7 +34,7 @@ def description(doctree: nodes.document | None, title: str) -> str:
     for paragraph in doctree.findall(nodes.paragraph) if doctree is not None else ():
         if isinstance(paragraph.parent, nodes.section) and len(text) < ENOUGH:
             words = " ".join(text_of(paragraph).split())
-            text += " " + RUN_TIME.sub("", PROMISE.sub("", words))
+            text += " " + PROMISE.sub("", words)
     if len(text) < ENOUGH:
         text = f"{title}. {citation()['abstract']}"
     return shorten(text, DESCRIPTION, placeholder=" …")

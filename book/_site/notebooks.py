@@ -11,6 +11,7 @@ import re
 from pathlib import Path
 
 import nbformat
+from colophon import run_time
 from docutils import nodes
 from provenance import repository
 from sphinx.application import Sphinx
@@ -116,8 +117,8 @@ def offered_notebook(env: BuildEnvironment, docname: str) -> nbformat.NotebookNo
         if cell.cell_type == "markdown":
             cell.source = plain(cell.source + "\n", values, titles).strip()
     how = how_to_get(repository())
-    origin = f"*Chapter `{docname}` of Learning Dynamics, Executed, with the outputs of its last run.*"
-    origin += f" *To run it, {how}.*"
+    origin = f"*Chapter `{docname}` of Learning Dynamics, Executed, with the outputs of its last run,"
+    origin += f" which took {run_time(env, docname)}.* *To run it, {how}.*"
     notebook.cells[:0] = [
         nbformat.v4.new_markdown_cell(origin),
         nbformat.v4.new_code_cell(FIRST_CELL.format(how=how)),

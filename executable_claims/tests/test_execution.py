@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -62,6 +63,13 @@ nb_execution_mode = "cache"
 nb_execution_raise_on_error = True
 exclude_patterns = ["_build"]
 """
+TELL = """
+from executable_claims.execution import seconds_taken
+
+
+def setup(app):
+    app.connect("build-finished", lambda app, failed: print("took", seconds_taken(app.env, "one")))
+"""
 
 
 @pytest.fixture
@@ -98,6 +106,20 @@ def test_only_the_pages_that_import_what_has_changed_are_executed_again(tiny):
     assert tiny()[:2] == ([], ["1", "2"]), "a remark and what is not reached change nothing"
     (tiny.root / "lib" / "two.py").write_text("VALUE = 1\n")
     assert tiny()[:2] == ([], ["1", "1"]), "what was there before is not executed again"
+
+
+def test_the_time_of_a_page_is_that_of_its_last_execution(tiny):
+    (tiny.root / "conf.py").write_text(CONF + TELL)
+    (tiny.root / "one.md").write_text(PAGE.replace("print", "import time\n\ntime.sleep(2)\nprint"))
+    (tiny.root / "lib" / "NAME.py").write_text("VALUE = 1\n")
+
+    def took(*options):
+        return float(re.search(r"^took ([\d.]+)$", tiny(*options)[2].stdout, re.M)[1])
+
+    start = time.perf_counter()
+    first = took()
+    assert 2 < first < time.perf_counter() - start
+    assert took("-E") == first, "the second build only reads the outcome"
 
 
 def test_all_pages_run_and_every_failure_is_shown(tiny):

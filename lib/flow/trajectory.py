@@ -51,6 +51,11 @@ class Weights(NamedTuple):
     signs: np.ndarray
     log_outputs: np.ndarray
 
+    @property
+    def w(self) -> np.ndarray:
+        """The weights of the first layer; those below the smallest float are zero."""
+        return np.exp(self.log_norms)[..., None] * self.directions
+
 
 Piece = Callable[[np.ndarray, np.ndarray], Weights]
 """Maps times (k,) and their logarithms (k,) within one step to weights."""
@@ -137,7 +142,5 @@ class Trajectory:
 
     def network_at(self, time: float | None = None) -> TwoLayer:
         """Return the network at a time, by default the last; norms below the smallest float are zero."""
-        v, log_norms, signs, log_outputs = (
-            part[-1] for part in (self.weights if time is None else self.at([time]))
-        )
-        return TwoLayer(np.exp(log_norms)[:, None] * v, signs * np.exp(log_outputs), self.slope)
+        now = Weights(*(part[-1] for part in (self.weights if time is None else self.at([time]))))
+        return TwoLayer(now.w, now.signs * np.exp(now.log_outputs), self.slope)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,6 +45,20 @@ class TwoLayer:
             )
         if not 0 <= self.slope <= 1:
             raise ValueError(f"slope is {self.slope}, allowed: real numbers in [0, 1]")
+
+    @classmethod
+    def balanced(cls, w: ArrayLike, signs: ArrayLike, slope: float = 0.0) -> TwoLayer:
+        """Return the network with output weights ``a_j = s_j |w_j|``.
+
+        ``w`` is (..., m, d), ``signs`` (m,) or (..., m) are +1 and -1.  Raises ``ValueError`` for other
+        signs, and as the network itself does.
+
+        >>> TwoLayer.balanced([[3.0, 4.0], [0.0, 2.0]], [1, -1]).a
+        array([ 5., -2.])
+        """
+        weights = numbers("w", w)
+        norms = np.linalg.norm(weights, axis=-1)
+        return cls(weights, _signs(signs, norms.shape) * norms, slope)
 
     def preactivations(self, inputs: ArrayLike) -> np.ndarray:
         """Return ``<w_j, x_i>``, shape (..., n, m)."""
@@ -105,8 +119,7 @@ class Start:
                 f"directions holds a vector of length {lengths[wrong].flat[0]:.6g}, allowed: 1; "
                 "add its logarithm to log_norms"
             )
-        s = numbers("signs", self.signs)
-        s = np.broadcast_to(checks.signs("signs", s, m if s.ndim > 1 else m[-1:]), m)
+        s = _signs(self.signs, m)
         outputs = rho if self.log_outputs is None else array("log_outputs", self.log_outputs, m, ends="[)")
         parts = {"directions": v, "log_norms": rho, "signs": s, "log_outputs": outputs}
         for name, part in parts.items():
@@ -150,6 +163,21 @@ class Start:
             np.where(balanced, log_norms, log_outputs),
         )
 
+    @classmethod
+    def stack(cls, starts: Sequence[Start]) -> Start:
+        """Return independent networks as one start, with an axis for them in front.
+
+        Raises ``ValueError`` for none, and unless all have directions of one shape.
+        """
+        if len(shapes := {start.directions.shape for start in starts}) != 1:
+            raise ValueError(f"starts have directions of shapes {sorted(shapes)}, allowed: one shape")
+        return cls(*(np.stack(parts) for parts in zip(*map(_parts, starts), strict=True)))
+
+    def neurons(self, chosen: np.ndarray | slice) -> Start:
+        """Return the start of some neurons: their indices (k,), a mask (m,), or a slice."""
+        v, *others = _parts(self)
+        return Start(v[..., chosen, :], *(part[..., chosen] for part in others))
+
     def scaled(self, log_factor: float) -> Start:
         """Return the start whose weights are ``exp(log_factor)`` times as large."""
         return Start(self.directions, self.log_norms + log_factor, self.signs, self.log_outputs + log_factor)
@@ -162,6 +190,16 @@ class Start:
         with np.errstate(over="ignore"):
             w = np.exp(self.log_norms)[..., None] * self.directions
             return TwoLayer(w, self.signs * np.exp(self.log_outputs), slope)
+
+
+def _parts(start: Start) -> tuple[np.ndarray, ...]:
+    return start.directions, start.log_norms, start.signs, start.log_outputs
+
+
+def _signs(value: ArrayLike, m: tuple[int, ...]) -> np.ndarray:
+    """Return signs of all neurons of all networks, (..., m), that were given for all or for one network."""
+    s = numbers("signs", value)
+    return np.broadcast_to(checks.signs("signs", s, m if s.ndim > 1 else m[-1:]), m)
 
 
 def _gaussian(m: int, d: int, rng: np.random.Generator) -> np.ndarray:

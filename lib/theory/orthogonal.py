@@ -133,6 +133,11 @@ class TwoPlateaus:
         return np.tensordot(np.square(self.label_norms), missing**2, axes=1) / (2 * self.n)
 
     @property
+    def limit(self) -> Start:
+        """The limit theta* as a start; in it the neurons outside the groups are zero."""
+        return Start(self.directions, self.log_norms, self.signs)
+
+    @property
     def idle_distance(self) -> float:
         """The distance of the flow's limit to theta*, to leading order: the norm of the other neurons."""
         return float(np.exp((np.log(2) + logsumexp(2 * self.idle_log_norms)) / 2))

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 from urllib.parse import parse_qs, urlsplit
 from xml.etree import ElementTree
 
+import colophon
 import provenance
 import pytest
 from bs4 import BeautifulSoup
@@ -34,6 +35,12 @@ def test_a_report_arrives_as_it_was_written(monkeypatch):
     address = urlsplit(provenance.report_address("a & b", "100 %\n#1"))
     assert address.path == "/b/issues/new"
     assert parse_qs(address.query) == {"title": ["a & b"], "body": ["100 %\n#1"]}
+
+
+@pytest.mark.parametrize(("taken", "said"), [(0.2, "1 s"), (1.6, "2 s"), (119.7, "120 s")])
+def test_the_time_of_a_run_is_in_whole_seconds_and_never_none(monkeypatch, taken, said):
+    monkeypatch.setattr(colophon, "seconds_taken", lambda env, docname: taken)
+    assert colophon.run_time(None, "page") == said
 
 
 def test_tags_say_what_the_preview_says_whatever_its_characters():

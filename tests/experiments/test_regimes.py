@@ -51,7 +51,7 @@ def test_the_nearest_of_unequal_neurons_ends_the_regime(k, others):
     assert before > 0 >= after - 1e-9
     assert abs(last.preactivations(INPUTS)).min() < 1e-8
     at = run.at(log_times=[end])
-    np.testing.assert_allclose(last.w, (np.exp(at.log_norms)[..., None] * at.directions)[0], atol=1e-8)
+    np.testing.assert_allclose(last.w, at.w[0], atol=1e-8)
 
 
 def test_a_regime_that_lasts_is_followed_to_late_times():

@@ -38,6 +38,14 @@ def test_descent_converges_to_the_flow_at_first_order(loss, train, slope):
     assert np.polyfit(np.log(steps), np.log(errors), 1)[0] == pytest.approx(-1, abs=0.4)
 
 
+def test_weights_at_times_are_those_of_the_networks_that_have_the_outputs():
+    run = gradient_flow(unbalanced(5, 3, 0), CLOUD, CLOUD_LABELS, SQUARE, until=3.0)
+    times = np.array([0.0, 0.7, 3.0])
+    at = run.at(times)
+    networks = TwoLayer(at.w, at.signs * np.exp(at.log_outputs), run.slope)
+    np.testing.assert_allclose(networks(CLOUD), run.outputs(times), rtol=1e-12)
+
+
 def close_to_descent(run, network, x, y, loss, train, step, atol):
     options = {"step": step, "steps": round(run.times[-1] / step), "train_a": train == "both"}
     descent = gradient_descent(network, x, y, loss, **options).network

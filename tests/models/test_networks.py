@@ -108,3 +108,49 @@ def test_absent_weights_have_log_norm_minus_infinity():
     start = Start.of(network)
     assert np.isneginf(start.log_norms).tolist() == [True, False] and np.isneginf(start.log_outputs).all()
     np.testing.assert_allclose(start.network().w, network.w, rtol=1e-15)
+
+
+@given(st.integers(-100, 100), st.sampled_from([(), (3,), (2, 3)]))
+def test_a_balanced_network_has_output_weights_as_large_as_its_inputs(exponent, lead):
+    rng = np.random.default_rng(0)
+    w, signs = 10.0**exponent * rng.standard_normal((*lead, 4, 3)), rng.choice([-1, 1], (*lead, 4))
+    network = TwoLayer.balanced(w, signs, 0.3)
+    assert network.slope == 0.3 and (network.w == w).all() and (np.sign(network.a) == signs).all()
+    np.testing.assert_allclose(network.a**2, (w**2).sum(axis=-1), rtol=1e-13)
+    start = Start.of(network)
+    np.testing.assert_array_equal(start.log_norms, start.log_outputs)
+    common = TwoLayer.balanced(w, signs.reshape(-1, 4)[0])
+    assert (np.sign(common.a) == signs.reshape(-1, 4)[0]).all(), "signs (m,) are those of all networks"
+
+
+@pytest.mark.parametrize("signs", [[1, 0], [1, -2], [1], [[1], [1]]])
+def test_a_balanced_network_has_one_sign_a_neuron(signs):
+    with pytest.raises(ValueError, match=r"^signs .*allowed"):
+        TwoLayer.balanced(np.eye(2), signs)
+
+
+def test_neurons_are_chosen_by_indices_masks_and_slices_in_every_network():
+    start = Start.of(drawn(lead=(2,), m=4))
+    for chosen in ([3, 0], np.array([True, False, False, True]), slice(1, None)):
+        part, whole = start.neurons(chosen).network(0.3), start.network(0.3)
+        np.testing.assert_array_equal(part.w, whole.w[:, chosen])
+        np.testing.assert_array_equal(part.a, whole.a[:, chosen])
+
+
+def test_a_stack_of_starts_is_their_networks_side_by_side():
+    starts = [Start.of(drawn(k)) for k in range(3)] + [
+        Start.gaussian(4, 3, -9.0, rng=np.random.default_rng(1))
+    ]
+    whole = Start.stack(starts).network(0.3)
+    for k, start in enumerate(starts):
+        np.testing.assert_array_equal(whole.w[k], start.network().w)
+        np.testing.assert_array_equal(whole.a[k], start.network().a)
+    again = Start.stack([Start.stack(starts), Start.stack(starts[::-1])])
+    np.testing.assert_array_equal(again.log_outputs[0], again.log_outputs[1, ::-1])
+
+
+@pytest.mark.parametrize("sizes", [[], [3, 4]])
+def test_a_stack_needs_starts_of_one_shape(sizes):
+    starts = [Start.gaussian(m, 2, 0.0, rng=np.random.default_rng(0)) for m in sizes]
+    with pytest.raises(ValueError, match=r"^starts have directions of shapes .*allowed: one shape"):
+        Start.stack(starts)

@@ -34,7 +34,6 @@ def test_every_page_has_one_description_without_markup(heads):
         assert 50 <= len(text) <= 300, f"{path}: {text}"
         if not path.startswith("c/"):  # sets and brackets stand in the statements of claims
             assert not MARKUP.search(text), f"{path}: {text}"
-        assert "Run time" not in text, path
         assert len([name for name, _ in properties if name == "viewport"]) == 1, path
     assert sum(dict(heads[path])["description"].startswith("At the end you will") for path in CHAPTERS) > 60
 

@@ -53,8 +53,8 @@ def test_the_limit_and_its_distance_are_predicted(power):
     theory = two_plateaus(start, x, SIX)
     end = theory.half_times.negative + 60 / theory.rates.negative
     net = gradient_flow(start, x, SIX, SQUARE, until=end).network_at(end)
-    norms = np.exp(theory.log_norms)
-    w, a = norms[:, None] * theory.directions, theory.signs * norms
+    limit = theory.limit.network()
+    w, a = limit.w, limit.a
     distance = np.sqrt(((net.w - w) ** 2).sum() + ((net.a - a) ** 2).sum())
     assert abs(distance - theory.idle_distance) < 1e-4 * theory.idle_distance + 1e-9
     np.testing.assert_allclose((w**2).sum() + (a**2).sum(), minimum_squared_norm(x, SIX), rtol=1e-12)
