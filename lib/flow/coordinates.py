@@ -56,6 +56,7 @@ class Balanced:
 
     def __init__(self, signs: np.ndarray, d: int) -> None:
         self.signs, self.shape, self.cut = signs, (len(signs), d), len(signs) * d
+        self.columns, self.size = signs[:, None], self.cut + len(signs)
 
     def renewed(self, weights: Weights) -> Balanced:
         """Return coordinates with the references that fit weights."""
@@ -75,13 +76,15 @@ class Balanced:
 
     def split(self, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return v (..., m, d) and c (..., m)."""
-        return self._directions(state), self.signs * np.exp(np.minimum(2 * state[..., self.cut :], TRIAL))
+        return self._directions(state), self.signs * np.exp(2 * state[..., self.cut :])
 
     def velocity(self, state: np.ndarray, v: np.ndarray, drive: np.ndarray) -> np.ndarray:
         """Return the velocity of a state under the drives D (m, d)."""
-        pull = self.signs[:, None] * drive
-        growth = np.vecdot(pull, v)
-        return np.concatenate([(pull - growth[:, None] * v).ravel(), growth])
+        pull = self.columns * drive
+        velocity, growth = np.empty(state.size), np.vecdot(pull, v)
+        pull -= growth[:, None] * v
+        velocity[: self.cut], velocity[self.cut :] = pull.ravel(), growth
+        return velocity
 
     def gradients(self, state: np.ndarray, gates: np.ndarray, inputs: np.ndarray) -> np.ndarray:
         """Return the gradients (n, size) of the outputs in the state, given ``phi'`` (m, n)."""
@@ -106,6 +109,7 @@ class Referred:
     ) -> None:
         directions, log_norms, self.signs, log_outputs = weights
         self.shape, self.cut, self.trains_outputs = directions.shape, directions.size, trains_outputs
+        self.size = self.cut + len(self.signs) * trains_outputs
         # A weight at zero keeps its reference, at the start it is the other layer's; one that passes zero
         # has a fraction of its last one.
         at_zero = np.isneginf(log_norms)
@@ -114,6 +118,7 @@ class Referred:
         self.inner = np.where(at_zero, np.maximum(sizes, log_outputs - TRIAL), sizes)
         self.outer = np.maximum(log_outputs, self.inner) if trains_outputs else log_outputs
         self.scale = np.exp(np.minimum(self.inner + self.outer, TRIAL))
+        self.factors = self.signs * self.scale
         # Beyond that neurons have no drive: it would have moved them long ago.
         self.ratio = np.exp(np.minimum(self.outer - self.inner, TRIAL))
 
@@ -144,13 +149,16 @@ class Referred:
 
     def split(self, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         v = self._inner(state)
-        return v, np.broadcast_to(self._outputs(state) * self.scale, v.shape[:-1])
+        if self.trains_outputs:
+            return v, state[..., self.cut :] * self.scale
+        return v, self.factors if state.ndim == 1 else np.broadcast_to(self.factors, v.shape[:-1])
 
     def velocity(self, state: np.ndarray, v: np.ndarray, drive: np.ndarray) -> np.ndarray:
-        in_w = ((self.ratio * self._outputs(state))[:, None] * drive).ravel()
+        in_w = (self.ratio * self._outputs(state))[:, None] * drive
+        in_w = in_w.reshape(*drive.shape[:-2], self.cut)
         if not self.trains_outputs:
             return in_w
-        return np.concatenate([in_w, np.vecdot(drive, v) / self.ratio])
+        return np.concatenate([in_w, np.vecdot(drive, v) / self.ratio], axis=-1)
 
     def gradients(self, state: np.ndarray, gates: np.ndarray, inputs: np.ndarray) -> np.ndarray:
         v, c = self.split(state)
@@ -171,11 +179,12 @@ class Referred:
 
     def coupling(self, drive: np.ndarray) -> np.ndarray:
         """Return the derivative (size, size) of `velocity` in the state, for drives (m, d) that stay."""
-        block = np.zeros((self.cut + len(drive), self.cut + len(drive)))
-        for j, (own, ratio) in enumerate(zip(drive, self.ratio, strict=True)):
-            inner = slice(j * len(own), (j + 1) * len(own))
-            block[inner, self.cut + j], block[self.cut + j, inner] = ratio * own, own / ratio
-        return block if self.trains_outputs else block[: self.cut, : self.cut]
+        coupling, (m, d) = np.zeros((self.size, self.size)), self.shape
+        if self.trains_outputs:
+            inner, neurons = np.arange(self.cut), np.repeat(np.arange(m), d)
+            coupling[inner, self.cut + neurons] = (self.ratio[:, None] * drive).ravel()
+            coupling[self.cut + neurons, inner] = (drive / self.ratio[:, None]).ravel()
+        return coupling
 
 
 Coordinates = Balanced | Referred
