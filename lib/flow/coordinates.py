@@ -1,7 +1,6 @@
 """Coordinates in which the flow of a two-layer network is integrated.
 
-In both, a state holds scaled weights ``v_j`` and factors ``c_j`` with outputs
-``f(x) = sum_j c_j phi(<v_j, x>)``, and the flow is ``dw_j/dt = a_j D_j``, ``da_j/dt = <D_j, w_j>`` with
+In all of them the flow is ``dw_j/dt = a_j D_j``, ``da_j/dt = <D_j, w_j>`` with the drives
 ``D_j = sum_i phi'(<w_j, x_i>) F_i x_i`` and forces ``F_i = -dl/df(x_i)`` [boursier2022, Eq. 9].
 
 * `Balanced` (``a_j = s_j |w_j|``, both layers trained): directions and log-norms.  The size of a neuron
@@ -11,6 +10,8 @@ In both, a state holds scaled weights ``v_j`` and factors ``c_j`` with outputs
 """
 
 from __future__ import annotations
+
+from typing import Protocol
 
 import numpy as np
 
@@ -51,19 +52,59 @@ class Span:
         return weights._replace(directions=inside @ self.basis + across * self.across)
 
 
+class Coordinates(Protocol):
+    """What coordinates have to do; a state (size,) is what the integrator moves.
+
+    A third kind would have to
+
+    1. `pack` weights into a state, and read them from `states` (..., size) as `weights`, at any scale;
+    2. `split` states into scaled weights and factors, with which the outputs and all gates are found;
+    3. give the `velocity` under drives, linear in these, and the `gradients` of the outputs;
+    4. be such that one absolute tolerance of a state is relative to the weights of each neuron, and say when
+       they have `outgrown` that, to be `renewed`;
+    5. say which neurons have `vanished` when they meet a boundary;
+    6. stay as they are: no method writes into anything.
+    """
+
+    def pack(self, weights: Weights) -> np.ndarray:
+        """Return the state of weights (m, ...)."""
+
+    def weights(self, states: np.ndarray) -> Weights:
+        """Return the weights (..., m, ...) of states (..., size)."""
+
+    def split(self, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return v (..., m, d) and c (..., m) with outputs ``sum_j c_j phi(<v_j, x>)``, v_j along w_j.
+
+        The sign of c_j is that of a_j, even where c_j underflows.
+        """
+
+    def velocity(self, state: np.ndarray, v: np.ndarray, drive: np.ndarray) -> np.ndarray:
+        """Return the velocity (size,) of a state with its v under the drives D (m, d)."""
+
+    def gradients(self, state: np.ndarray, gates: np.ndarray, inputs: np.ndarray) -> np.ndarray:
+        """Return the gradients (n, size) of the outputs in the state, given ``phi'`` (m, n)."""
+
+    def outgrown(self, state: np.ndarray) -> bool:
+        """Say whether the coordinates should be renewed."""
+
+    def renewed(self, weights: Weights) -> Coordinates:
+        """Return coordinates of this kind that fit weights (m, ...)."""
+
+    def vanished(self, log_norms: np.ndarray) -> np.ndarray:
+        """Return which neurons (m,) are as good as at ``w = 0``."""
+
+
 class Balanced:
     """Directions and log-norms of ``a_j = s_j |w_j|``; a state is (m d + m,)."""
 
     def __init__(self, signs: np.ndarray, d: int) -> None:
         self.signs, self.shape, self.cut = signs, (len(signs), d), len(signs) * d
-        self.columns, self.size = signs[:, None], self.cut + len(signs)
+        self.columns = signs[:, None]
 
     def renewed(self, weights: Weights) -> Balanced:
-        """Return coordinates with the references that fit weights."""
         return self
 
     def pack(self, weights: Weights) -> np.ndarray:
-        """Return the state of weights (m, d)."""
         return np.concatenate([weights.directions.ravel(), weights.log_norms])
 
     def weights(self, states: np.ndarray) -> Weights:
@@ -75,11 +116,9 @@ class Balanced:
         return v / np.sqrt(np.vecdot(v, v))[..., None]
 
     def split(self, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return v (..., m, d) and c (..., m)."""
         return self._directions(state), self.signs * np.exp(2 * state[..., self.cut :])
 
     def velocity(self, state: np.ndarray, v: np.ndarray, drive: np.ndarray) -> np.ndarray:
-        """Return the velocity of a state under the drives D (m, d)."""
         pull = self.columns * drive
         velocity, growth = np.empty(state.size), np.vecdot(pull, v)
         pull -= growth[:, None] * v
@@ -87,17 +126,14 @@ class Balanced:
         return velocity
 
     def gradients(self, state: np.ndarray, gates: np.ndarray, inputs: np.ndarray) -> np.ndarray:
-        """Return the gradients (n, size) of the outputs in the state, given ``phi'`` (m, n)."""
         v, c = self.split(state)
         pulls = c[:, None] * gates
         return np.hstack([_outer(pulls, inputs), 2 * (pulls * (v @ inputs.T)).T])
 
     def outgrown(self, state: np.ndarray) -> bool:
-        """Say whether the references should be renewed."""
         return False
 
     def vanished(self, log_norms: np.ndarray) -> np.ndarray:
-        """Return which neurons (m,) are at ``w = 0``."""
         return np.zeros(len(log_norms), dtype=bool)
 
 
@@ -185,9 +221,6 @@ class Referred:
             coupling[inner, self.cut + neurons] = (self.ratio[:, None] * drive).ravel()
             coupling[self.cut + neurons, inner] = (drive / self.ratio[:, None]).ravel()
         return coupling
-
-
-Coordinates = Balanced | Referred
 
 
 def _outer(pulls: np.ndarray, inputs: np.ndarray) -> np.ndarray:
