@@ -174,11 +174,18 @@ class Boundaries:
         return np.eye(d) - np.linalg.pinv(x) @ x
 
     def drive(self, forces: np.ndarray) -> np.ndarray:
-        """Return ``D_j``, the velocity of neuron j per unit of its output weight, (..., m, d)."""
-        drive = (self.gates * forces[..., None, :]) @ self.inputs
+        """Return ``D_j``, the velocity of neuron j per unit of its output weight, (m, d)."""
+        drive = (self.gates * forces) @ self.inputs
         if self.held.size:
-            drive[..., self.held, :] = np.matvec(self.projections, drive[..., self.held, :])
+            drive[self.held] = np.matvec(self.projections, drive[self.held])
         return drive
+
+    def drives(self) -> np.ndarray:
+        """Return what a force of one at each of the data drives, (n, m, d)."""
+        drives = self.gates.T[:, :, None] * self.inputs[:, None]
+        if self.held.size:
+            drives[:, self.held] = np.matvec(self.projections, drives[:, self.held])
+        return drives
 
     def steady(self, v: np.ndarray, signs: np.ndarray, drive: np.ndarray) -> np.ndarray:
         """Return weights (m, d) with held neurons that shrink under ``drive`` (m, d) on their boundaries."""

@@ -34,7 +34,10 @@ class Forces:
 
 @dataclass(frozen=True)
 class Field:
-    """The velocity of states, under the present states of the boundaries and of the kinks of a hinge loss."""
+    """The velocity of states, under the present states of the boundaries and of the kinks of a hinge loss.
+
+    These alone change, and only when a run comes to an event; then the field is another one.
+    """
 
     task: Task
     boundaries: Boundaries
@@ -68,12 +71,9 @@ class Field:
     def margin_gradients(self, state: np.ndarray) -> np.ndarray:
         """Return the gradients of the margins in the weights that are trained, times the data's weights."""
         w, log_norms, signs, log_outputs = self.coordinates.weights(state)
-        a = signs * np.exp(log_outputs)
         gates, inputs = self.boundaries.gates, self.task.inputs
-        in_w = (a[:, None] * gates).T[:, :, None] * inputs[:, None]
-        for j, projection in zip(self.boundaries.held, self.boundaries.projections, strict=True):
-            in_w[:, j] = in_w[:, j] @ projection
-        rows = in_w.reshape(len(inputs), -1)
+        a = signs * np.exp(log_outputs)
+        rows = (a[:, None] * self.boundaries.drives()).reshape(len(inputs), -1)
         if self.trains_outputs:
             rows = np.hstack([rows, (gates * np.exp(log_norms)[:, None] * (w @ inputs.T)).T])
         return (self.task.share / self.task.share.max() * self.task.labels)[:, None] * rows  # ratios matter

@@ -74,7 +74,7 @@ def _rates(field: Field, state: np.ndarray) -> np.ndarray:
     assert isinstance(coordinates, Referred) and isinstance(law, _TailForces)
     v, c = coordinates.split(state)
     # What each datum of force one adds to the velocity, (n, size).
-    velocities = coordinates.velocity(state, v, boundaries.drive(np.eye(len(field.task.labels))))
+    velocities = coordinates.velocity(state, v, boundaries.drives())
     block = velocities.T @ law.rates(field.outputs(v, c)) @ field.gradients(state)
     return block + coordinates.coupling(boundaries.drive(field.forces(state, v, c)))
 

@@ -212,12 +212,8 @@ class Run:
             now, earlier = changing[there[changing] == there[k]], there < min(there[k], 0.0)
             if earlier.any():
                 now, changing = now[:0], np.flatnonzero(earlier)
-        pairs = field.boundaries.state.size
-        return (
-            first,
-            [divmod(k, n) for k in now.tolist() if k < pairs],
-            [k - pairs for k in now.tolist() if k >= pairs],
-        )
+        pairs, turned = field.boundaries.state.size, now.tolist()
+        return first, [divmod(k, n) for k in turned if k < pairs], [k - pairs for k in turned if k >= pairs]
 
     def trajectory(self, stop: Stop) -> Trajectory:
         """Return what was computed so far, in the space of the data."""
@@ -243,6 +239,9 @@ def _step(solver: OdeSolver) -> str | None:
 
 def _locate(distance: Callable[[float], float], before: float, after: float) -> float:
     """Return when a distance, above zero before, falls to zero."""
+    for end, sign in ((before, 1), (after, -1)):  # on which side an end is, rounding may decide anew
+        if sign * distance(end) <= 0:
+            return end
     # At a large loss whole runs are over within times like 1e-36: no absolute scale of time is small.
     xtol = max(1e-15 * (after - before), np.finfo(float).tiny)
     return float(brentq(distance, before, after, xtol=xtol, rtol=1e-15))
