@@ -19,11 +19,7 @@ class Forces:
 
     def at(self, outputs: np.ndarray) -> np.ndarray:
         """Return the forces (..., n) at outputs (..., n), in the time of the method that follows them."""
-        return self.scaled(outputs)[0]
-
-    def scaled(self, outputs: np.ndarray) -> tuple[np.ndarray, np.ndarray | float]:
-        """Return the forces (..., n), and the logarithm (...) of the loss that they are divided by."""
-        return self.minus_share * self.task.loss.slope(outputs, self.task.labels), 0.0
+        return self.minus_share * self.task.loss.slope(outputs, self.task.labels)
 
     def errors(self, outputs: np.ndarray, shift: np.ndarray) -> np.ndarray:
         """Return by how much the forces (n,) change when the outputs move by ``shift`` (n,)."""

@@ -70,12 +70,12 @@ def late_flow(run: Run, log_until: float, loss_below: float, max_steps: int) -> 
 
 def _rates(field: Field, state: np.ndarray) -> np.ndarray:
     """Return the derivatives (size, size) of the velocity in a state, in units of references."""
-    coordinates, boundaries, law = field.coordinates, field.boundaries, field.law
-    assert isinstance(coordinates, Referred) and isinstance(law, _TailForces)
+    coordinates, boundaries = field.coordinates, field.boundaries
+    assert isinstance(coordinates, Referred)
     v, c = coordinates.split(state)
     # What each datum of force one adds to the velocity, (n, size).
     velocities = coordinates.velocity(state, v, boundaries.drives())
-    block = velocities.T @ law.rates(field.outputs(v, c)) @ field.gradients(state)
+    block = velocities.T @ _law(field).rates(field.outputs(v, c)) @ field.gradients(state)
     return block + coordinates.coupling(boundaries.drive(field.forces(state, v, c)))
 
 
@@ -115,6 +115,9 @@ class _TailForces(Forces):
         sizes = np.exp(np.minimum(log_slopes + (self.log_share - total[..., None]), TRIAL))
         return self.task.labels * (sizes if boundaries.all_seen else sizes * boundaries.decides), total
 
+    def at(self, outputs: np.ndarray) -> np.ndarray:
+        return self.scaled(outputs)[0]
+
     def errors(self, outputs: np.ndarray, shift: np.ndarray) -> np.ndarray:
         return np.abs(self.at(outputs)) * np.expm1(np.minimum(shift, 1.0))
 
@@ -123,6 +126,11 @@ class _TailForces(Forces):
         forces, labels = self.at(outputs), self.task.labels
         bends = np.abs(forces) * self.log_slope_rate(labels * outputs)
         return np.outer(forces, forces) + np.diag(bends)
+
+
+def _law(field: Field) -> _TailForces:
+    assert isinstance(field.law, _TailForces)
+    return field.law
 
 
 def _log_sum_exp(logs: np.ndarray) -> np.ndarray:
@@ -146,7 +154,7 @@ class Late(Explicit):
         """Return the velocity (size + 1,) of a state in the time of the method."""
         inner, velocity = state[:-1], np.empty(len(state))
         v, c = field.coordinates.split(inner)
-        forces, log_loss = field.law.scaled(field.outputs(v, c))
+        forces, log_loss = _law(field).scaled(field.outputs(v, c))
         velocity[:-1] = field.driven(inner, v, c, forces)
         velocity[-1] = np.exp(min(-log_loss - state[-1], TRIAL))
         return velocity
@@ -154,7 +162,7 @@ class Late(Explicit):
     def jacobian(self, field: Field, _s: float, state: np.ndarray) -> np.ndarray:
         """Return the derivatives of `velocity`: those of the weights, then the clock's."""
         inner, jacobian = state[:-1], np.zeros((len(state), len(state)))
-        forces, log_loss = field.law.scaled(field.outputs(*field.coordinates.split(inner)))
+        forces, log_loss = _law(field).scaled(field.outputs(*field.coordinates.split(inner)))
         speed = np.exp(min(-log_loss - state[-1], TRIAL))
         jacobian[:-1, :-1] = _rates(field, inner)
         # d log L / d margin = -|l'_i| / sum l.
