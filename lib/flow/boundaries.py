@@ -68,28 +68,35 @@ def held_drift(
     pulls: np.ndarray, active: np.ndarray, bound: np.ndarray, inputs: np.ndarray, base: float,
     rest: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
-    """Return the shares (n,) in [0, 1], drift (d,) and rates (n,) of a unit at the boundaries ``bound`` (n,).
+    """Return the shares (..., n) in [0, 1], drift (..., d) and rates (..., n) of units at their boundaries.
 
-    ``pulls`` (n,) are the forces times the unit's sign, ``active`` (n,) the data above zero, ``inputs``
-    (n, d), no two of them on one line, ``base`` the leaky slope, ``rest`` (d,) a drift that is always there.
-    A datum that attracts (its own active side pushes back) takes the share of its force that makes the drift
-    shortest, every other one on a boundary counts as inactive.
+    ``pulls`` (..., n) are the forces times the unit's sign, ``active`` and ``bound`` (..., n) the data above
+    and at zero, ``inputs`` (n, d), no two of them on one line, ``base`` the leaky slope, ``rest`` (..., d) a
+    drift that is always there.  A datum that attracts (its own active side pushes back) takes the share of
+    its force that makes the drift shortest, every other one on a boundary counts as inactive.
     """
-    lengths = np.linalg.norm(inputs, axis=1)
-    largest = np.abs(pulls) @ lengths
-    shares, drift = np.zeros(len(pulls)), (np.where(active, 1.0, base) * pulls) @ inputs + rest
-    attracting = np.flatnonzero(bound & ((1 - base) * pulls < 0))
-    if attracting.size:
-        # Unit columns and a relative drift: forces of very different size are resolved equally well.
-        units = inputs[attracting] / lengths[attracting, None]
-        most = -(1 - base) * pulls[attracting] * lengths[attracting] / largest
-        if attracting.size == 1:
-            used = np.clip(units @ drift / largest, 0.0, most)
-        else:
-            used = lsq_linear(units.T, drift / largest, bounds=(0, most), method="bvls", tol=1e-15).x
-        shares[attracting] = np.where(used > NO_MOTION * most, np.minimum(used / most, 1.0), 0.0)
-        drift = drift + (1 - base) * (shares * pulls) @ inputs
-    return shares, drift, inputs @ drift
+    lengths = np.sqrt(np.vecdot(inputs, inputs))
+    pushes, largest = (1 - base) * pulls, (np.abs(pulls) @ lengths)[..., None]
+    drift = (np.where(active, 1.0, base) * pulls) @ inputs + rest
+    # Unit inputs and a relative drift: forces of very different size are resolved equally well.
+    units, relative = inputs / lengths[:, None], drift / np.where(largest > 0, largest, 1.0)
+    most = np.where(bound, np.maximum(-pushes * lengths, 0.0), 0.0) / np.where(largest > 0, largest, 1.0)
+    used = np.clip(relative @ units.T, 0.0, most)
+    for unit in map(tuple, np.argwhere((most > 0).sum(axis=-1) > 1)):
+        several = most[unit] > 0
+        used[unit][several] = _bounded_least_squares(units[several].T, relative[unit], most[unit][several])
+    shares = np.divide(used, most, out=np.zeros_like(most), where=used > NO_MOTION * most)
+    shares = np.minimum(shares, 1.0)
+    drift = drift + (shares * pushes) @ inputs
+    return shares, drift, drift @ inputs.T
+
+
+def _bounded_least_squares(matrix: np.ndarray, target: np.ndarray, most: np.ndarray) -> np.ndarray:
+    """Return the x between 0 and ``most`` (k,) that brings ``matrix @ x`` nearest to the target."""
+    free = np.linalg.lstsq(matrix, target)[0]
+    if ((free >= 0) & (free <= most)).all():  # mostly, and ten times as fast
+        return free
+    return lsq_linear(matrix, target, (0, most), method="bvls", tol=1e-15).x
 
 
 def settle(
@@ -152,11 +159,16 @@ class Boundaries:
                 self._complements[neuron] = self._complement(at_zero)
             else:
                 self._complements.pop(neuron, None)
+        self.seen = (self.state == ON).any(axis=0) | (self.slope > 0)
+        self.decides = self.seen | (self.state == HELD).any(axis=0)
+        self.all_seen = bool(self.seen.all())
         self.held = np.array(list(self._complements), dtype=int)
         self.projections = np.array(list(self._complements.values()))
 
     def _complement(self, rows: np.ndarray) -> np.ndarray:
         x, d = self.units[rows], self.inputs.shape[1]
+        if len(x) == 1 < d:
+            return np.eye(d) - x.T @ x
         if len(x) >= d and np.linalg.matrix_rank(x) == d:
             return np.zeros((d, d))  # without rounding: a unit at the origin stays there
         return np.eye(d) - np.linalg.pinv(x) @ x
@@ -165,15 +177,25 @@ class Boundaries:
         """Return ``D_j``, the velocity of neuron j per unit of its output weight, (m, d)."""
         drive = (self.gates * forces) @ self.inputs
         if self.held.size:
-            drive[self.held] = np.einsum("kde,ke->kd", self.projections, drive[self.held])
+            drive[self.held] = np.matvec(self.projections, drive[self.held])
         return drive
 
-    def steady(self, v: np.ndarray, pulls: np.ndarray) -> np.ndarray:
-        """Return weights (m, d) with held neurons that shrink under ``pulls`` (m, d) on their boundaries."""
+    def drives(self) -> np.ndarray:
+        """Return what a force of one at each of the data drives, (n, m, d)."""
+        drives = self.gates.T[:, :, None] * self.inputs[:, None]
+        if self.held.size:
+            drives[:, self.held] = np.matvec(self.projections, drives[:, self.held])
+        return drives
+
+    def steady(self, v: np.ndarray, signs: np.ndarray, drive: np.ndarray) -> np.ndarray:
+        """Return weights (m, d) with held neurons that shrink under ``drive`` (m, d) on their boundaries."""
         # Shrinking turns a neuron away from its boundary, by the growth of a rounding error.
-        shrinking = np.einsum("kd,kd->k", pulls[self.held], v[self.held]) < 0
-        rows, steady = self.held[shrinking], v.copy()
-        steady[rows] = np.einsum("kde,ke->kd", self.projections[shrinking], v[rows])
+        held = v[self.held]
+        shrinking = signs[self.held] * np.vecdot(drive[self.held], held) < 0
+        if not shrinking.any():
+            return v
+        steady = v.copy()
+        steady[self.held[shrinking]] = np.matvec(self.projections[shrinking], held[shrinking])
         return steady
 
     def distances(self, w: np.ndarray) -> np.ndarray:
@@ -182,28 +204,34 @@ class Boundaries:
         return self.state * (w @ self.units.T) + small[..., None]
 
     def _still(self, forces: np.ndarray, errors: np.ndarray) -> np.ndarray:
-        return self.norms * ((NO_MOTION * np.abs(forces) + errors) @ self.norms)
+        return ((NO_MOTION * np.abs(forces) + errors) @ self.norms)[..., None] * self.norms
 
     def _place(
-        self, neuron: int, signs: np.ndarray, forces: np.ndarray
+        self, neurons: int | np.ndarray, signs: np.ndarray, forces: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float, np.ndarray]:
-        """Return the pulls of lines on a neuron, those above zero and at zero, and what else moves it."""
-        state = self.state[neuron, self.lines.first]
-        pulls, rest = self.lines.merged(signs[neuron] * forces, self.slope)
+        """Return the pulls of lines on neurons, those above zero and at zero, and what else moves them."""
+        state = self.state[neurons][..., self.lines.first]
+        pulls, rest = self.lines.merged(signs[..., neurons, None] * forces, self.slope)
         return pulls, state == ON, state == HELD, self.lines.inputs, self.slope, rest
 
-    def grip(self, neuron: int, signs: np.ndarray, forces: np.ndarray, errors: np.ndarray) -> np.ndarray:
-        """Return by how much the rates at zero of a neuron's held pairs miss being noticeable, (n,)."""
-        place, still = self._place(neuron, signs, forces), self._still(forces, errors)
-        *_, rates = held_drift(*place)
+    def grip(
+        self, neurons: np.ndarray, signs: np.ndarray, forces: np.ndarray, errors: np.ndarray
+    ) -> np.ndarray:
+        """Return by how much the rates at zero of neurons' held pairs miss being noticeable, (..., k, n).
+
+        ``neurons`` is (k,), ``signs`` (..., m) and ``forces`` (..., n); of other pairs it is infinite.
+        """
+        still = self._still(forces, errors)[..., None, :]
+        *_, rates = held_drift(*self._place(neurons, signs, forces[..., None, :]))
         # Noticed at twice the size at which `settle` acts, so that it does act.
-        of_lines = (2 * still[self.lines.first] - np.abs(rates))[self.lines.index]
-        return np.where(self.state[neuron] == HELD, of_lines, np.inf)
+        of_lines = (2 * still[..., self.lines.first] - np.abs(rates))[..., self.lines.index]
+        return np.where(self.state[neurons] == HELD, of_lines, np.inf)
 
     def arrive(self, pair: tuple[int, int], w: np.ndarray) -> np.ndarray:
         """Put a pair on its boundary; return weights (m, d) with the neuron's held data at zero."""
         neuron, datum = pair
         self.state[neuron, self.lines.index == self.lines.index[datum]] = HELD
+        self._refresh(())
         projected = w.copy()
         projected[neuron] = self._complement(self.state[neuron] == HELD) @ w[neuron]
         return projected

@@ -1,7 +1,6 @@
 """Coordinates in which the flow of a two-layer network is integrated.
 
-In both, a state holds scaled weights ``v_j`` and factors ``c_j`` with outputs
-``f(x) = sum_j c_j phi(<v_j, x>)``, and the flow is ``dw_j/dt = a_j D_j``, ``da_j/dt = <D_j, w_j>`` with
+In all of them the flow is ``dw_j/dt = a_j D_j``, ``da_j/dt = <D_j, w_j>`` with the drives
 ``D_j = sum_i phi'(<w_j, x_i>) F_i x_i`` and forces ``F_i = -dl/df(x_i)`` [boursier2022, Eq. 9].
 
 * `Balanced` (``a_j = s_j |w_j|``, both layers trained): directions and log-norms.  The size of a neuron
@@ -11,6 +10,8 @@ In both, a state holds scaled weights ``v_j`` and factors ``c_j`` with outputs
 """
 
 from __future__ import annotations
+
+from typing import Protocol
 
 import numpy as np
 
@@ -51,18 +52,59 @@ class Span:
         return weights._replace(directions=inside @ self.basis + across * self.across)
 
 
+class Coordinates(Protocol):
+    """What coordinates have to do; a state (size,) is what the integrator moves.
+
+    A third kind would have to
+
+    1. `pack` weights into a state, and read them from `states` (..., size) as `weights`, at any scale;
+    2. `split` states into scaled weights and factors, with which the outputs and all gates are found;
+    3. give the `velocity` under drives, linear in these, and the `gradients` of the outputs;
+    4. be such that one absolute tolerance of a state is relative to the weights of each neuron, and say when
+       they have `outgrown` that, to be `renewed`;
+    5. say which neurons have `vanished` when they meet a boundary;
+    6. stay as they are: no method writes into anything.
+    """
+
+    def pack(self, weights: Weights) -> np.ndarray:
+        """Return the state of weights (m, ...)."""
+
+    def weights(self, states: np.ndarray) -> Weights:
+        """Return the weights (..., m, ...) of states (..., size)."""
+
+    def split(self, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return v (..., m, d) and c (..., m) with outputs ``sum_j c_j phi(<v_j, x>)``, v_j along w_j.
+
+        The sign of c_j is that of a_j, even where c_j underflows.
+        """
+
+    def velocity(self, state: np.ndarray, v: np.ndarray, drive: np.ndarray) -> np.ndarray:
+        """Return the velocity (size,) of a state with its v under the drives D (m, d)."""
+
+    def gradients(self, state: np.ndarray, gates: np.ndarray, inputs: np.ndarray) -> np.ndarray:
+        """Return the gradients (n, size) of the outputs in the state, given ``phi'`` (m, n)."""
+
+    def outgrown(self, state: np.ndarray) -> bool:
+        """Say whether the coordinates should be renewed."""
+
+    def renewed(self, weights: Weights) -> Coordinates:
+        """Return coordinates of this kind that fit weights (m, ...)."""
+
+    def vanished(self, log_norms: np.ndarray) -> np.ndarray:
+        """Return which neurons (m,) are as good as at ``w = 0``."""
+
+
 class Balanced:
     """Directions and log-norms of ``a_j = s_j |w_j|``; a state is (m d + m,)."""
 
     def __init__(self, signs: np.ndarray, d: int) -> None:
         self.signs, self.shape, self.cut = signs, (len(signs), d), len(signs) * d
+        self.columns = signs[:, None]
 
     def renewed(self, weights: Weights) -> Balanced:
-        """Return coordinates with the references that fit weights."""
         return self
 
     def pack(self, weights: Weights) -> np.ndarray:
-        """Return the state of weights (m, d)."""
         return np.concatenate([weights.directions.ravel(), weights.log_norms])
 
     def weights(self, states: np.ndarray) -> Weights:
@@ -74,27 +116,24 @@ class Balanced:
         return v / np.sqrt(np.vecdot(v, v))[..., None]
 
     def split(self, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return v (..., m, d) and c (..., m)."""
-        return self._directions(state), self.signs * np.exp(np.minimum(2 * state[..., self.cut :], TRIAL))
+        return self._directions(state), self.signs * np.exp(2 * state[..., self.cut :])
 
     def velocity(self, state: np.ndarray, v: np.ndarray, drive: np.ndarray) -> np.ndarray:
-        """Return the velocity of a state under the drives D (m, d)."""
-        pull = self.signs[:, None] * drive
-        growth = np.vecdot(pull, v)
-        return np.concatenate([(pull - growth[:, None] * v).ravel(), growth])
+        pull = self.columns * drive
+        velocity, growth = np.empty(state.size), np.vecdot(pull, v)
+        pull -= growth[:, None] * v
+        velocity[: self.cut], velocity[self.cut :] = pull.ravel(), growth
+        return velocity
 
     def gradients(self, state: np.ndarray, gates: np.ndarray, inputs: np.ndarray) -> np.ndarray:
-        """Return the gradients (n, size) of the outputs in the state, given ``phi'`` (m, n)."""
         v, c = self.split(state)
         pulls = c[:, None] * gates
         return np.hstack([_outer(pulls, inputs), 2 * (pulls * (v @ inputs.T)).T])
 
     def outgrown(self, state: np.ndarray) -> bool:
-        """Say whether the references should be renewed."""
         return False
 
     def vanished(self, log_norms: np.ndarray) -> np.ndarray:
-        """Return which neurons (m,) are at ``w = 0``."""
         return np.zeros(len(log_norms), dtype=bool)
 
 
@@ -106,6 +145,7 @@ class Referred:
     ) -> None:
         directions, log_norms, self.signs, log_outputs = weights
         self.shape, self.cut, self.trains_outputs = directions.shape, directions.size, trains_outputs
+        self.size = self.cut + len(self.signs) * trains_outputs
         # A weight at zero keeps its reference, at the start it is the other layer's; one that passes zero
         # has a fraction of its last one.
         at_zero = np.isneginf(log_norms)
@@ -114,6 +154,7 @@ class Referred:
         self.inner = np.where(at_zero, np.maximum(sizes, log_outputs - TRIAL), sizes)
         self.outer = np.maximum(log_outputs, self.inner) if trains_outputs else log_outputs
         self.scale = np.exp(np.minimum(self.inner + self.outer, TRIAL))
+        self.factors = self.signs * self.scale
         # Beyond that neurons have no drive: it would have moved them long ago.
         self.ratio = np.exp(np.minimum(self.outer - self.inner, TRIAL))
 
@@ -144,13 +185,16 @@ class Referred:
 
     def split(self, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         v = self._inner(state)
-        return v, np.broadcast_to(self._outputs(state) * self.scale, v.shape[:-1])
+        if self.trains_outputs:
+            return v, state[..., self.cut :] * self.scale
+        return v, self.factors if state.ndim == 1 else np.broadcast_to(self.factors, v.shape[:-1])
 
     def velocity(self, state: np.ndarray, v: np.ndarray, drive: np.ndarray) -> np.ndarray:
-        in_w = ((self.ratio * self._outputs(state))[:, None] * drive).ravel()
+        in_w = (self.ratio * self._outputs(state))[:, None] * drive
+        in_w = in_w.reshape(*drive.shape[:-2], self.cut)
         if not self.trains_outputs:
             return in_w
-        return np.concatenate([in_w, np.vecdot(drive, v) / self.ratio])
+        return np.concatenate([in_w, np.vecdot(drive, v) / self.ratio], axis=-1)
 
     def gradients(self, state: np.ndarray, gates: np.ndarray, inputs: np.ndarray) -> np.ndarray:
         v, c = self.split(state)
@@ -171,14 +215,12 @@ class Referred:
 
     def coupling(self, drive: np.ndarray) -> np.ndarray:
         """Return the derivative (size, size) of `velocity` in the state, for drives (m, d) that stay."""
-        block = np.zeros((self.cut + len(drive), self.cut + len(drive)))
-        for j, (own, ratio) in enumerate(zip(drive, self.ratio, strict=True)):
-            inner = slice(j * len(own), (j + 1) * len(own))
-            block[inner, self.cut + j], block[self.cut + j, inner] = ratio * own, own / ratio
-        return block if self.trains_outputs else block[: self.cut, : self.cut]
-
-
-Coordinates = Balanced | Referred
+        coupling, (m, d) = np.zeros((self.size, self.size)), self.shape
+        if self.trains_outputs:
+            inner, neurons = np.arange(self.cut), np.repeat(np.arange(m), d)
+            coupling[inner, self.cut + neurons] = (self.ratio[:, None] * drive).ravel()
+            coupling[self.cut + neurons, inner] = (drive / self.ratio[:, None]).ravel()
+        return coupling
 
 
 def _outer(pulls: np.ndarray, inputs: np.ndarray) -> np.ndarray:

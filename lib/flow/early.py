@@ -17,14 +17,14 @@ from scipy.special import logsumexp
 
 from lib.flow.alignment import alignment_phase
 from lib.flow.boundaries import Boundaries
-from lib.flow.trajectory import Event, Piece, Weights
+from lib.flow.trajectory import Event, Moment, Piece, Weights
 
 _TIMES = 64  # times recorded during a balanced early phase
 _OVER = 0.1  # natural logarithm of the factor by which the outputs may pass the ceiling
 _LONG_AGO = 1e4  # natural logarithm of the ratio of two times of one stage, at most
 
-_Step = tuple[float, float, Weights, Piece]
-"""A time, its logarithm, the weights then, and the path before."""
+_Step = tuple[Moment, Piece]
+"""A moment, and the path before."""
 
 
 def log_output_bound(weights: Weights, inputs: np.ndarray) -> np.ndarray:
@@ -59,7 +59,7 @@ def balanced_phase(
     times = np.linspace(0, end, _TIMES + 1)[1:]
     weights = path(times, times)
     steps: list[_Step] = [
-        (float(t), float(np.log(t)), Weights(*(part[k] for part in weights)), path)
+        (Moment(float(t), float(t), float(np.log(t)), Weights(*(part[k] for part in weights))), path)
         for k, t in enumerate(times)
     ]
     return steps, [Event(*event) for event in phase.events[phase.events.time <= end].tolist()]
@@ -172,12 +172,12 @@ def general_phase(
         elif log_step == turns.min():
             neuron = int(turns.argmin())
             pairs = [(neuron, int(i)) for i in np.flatnonzero(boundaries.state[neuron] == 0)]
-        time, log_time, weights, path = _step(stage, time, log_time, log_step)
+        (_, time, log_time, weights), path = _step(stage, time, log_time, log_step)
         if not over:
             # Rounding may leave an output weight that turns on its old side.
             signs = np.where(turns == log_step, -stage.start.signs, weights.signs)
             weights = change(time, weights._replace(signs=signs), pairs)
-        steps.append((time, log_time, weights, path))
+        steps.append((Moment(time, time, log_time, weights), path))
     return steps
 
 
@@ -191,4 +191,5 @@ def _step(stage: Stage, time: float, log_time: float, log_step: float) -> _Step:
             return stage.after(log_times + np.log(-np.expm1(gap)))
 
     end = Weights(*(part[0] for part in stage.after(np.array([log_step]))))
-    return time + float(np.exp(log_step)), float(np.logaddexp(log_time, log_step)), end, path
+    time += float(np.exp(log_step))
+    return Moment(time, time, float(np.logaddexp(log_time, log_step)), end), path

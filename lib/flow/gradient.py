@@ -11,8 +11,8 @@ finds their ends:
    (`lib.flow.coordinates`).  Pairs of a neuron and a datum that leave the side of their activation within a
    step are located by Brent's method, the state is cut there, `lib.flow.boundaries` chooses what the unit
    does on its boundary (cross, stay at zero, slide), and the integrator starts anew (`lib.flow.run`).
-4. *Stiff and late phases.*  When thousands of steps are taken and left, and towards ``log_until``, an
-   implicit method takes over, in the logarithm of time or in a time without the loss (`lib.flow.late`).
+4. *Late phase.*  Towards ``log_until`` an implicit method takes over, in a time without the loss
+   (`lib.flow.late`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from numpy.typing import ArrayLike
 
 from lib.checks import array, choice, number, whole
 from lib.flow.coordinates import Span
-from lib.flow.late import TAILS, late_flow, plain_flow
+from lib.flow.late import TAILS, late_flow
+from lib.flow.methods import Explicit
 from lib.flow.run import Run
 from lib.flow.trajectory import Task, Trajectory, Weights
 from lib.models.two_layer import Start, TwoLayer
@@ -62,12 +63,14 @@ def gradient_flow(
     tolerance; ``reason`` and ``stopped`` say which, and what was computed is returned.  Steps on a plateau
     are a few units of time long, so that from below exp(-1e5) they may be too many.  ``rtol`` bounds the
     local error of a step, as a root mean square over the coordinates, relative to the weights of each neuron;
-    it is at least 1e-13, and counts as 1e-9 in late or stiff phases if it is below.
+    it is at least 1e-13, and counts as 1e-9 in late phases if it is below.
 
     A neuron whose pre-activation is zero up to rounding (1e-12 of the unit vectors) is on the boundary of
-    that datum, where ``phi'(0) = slope``; `lib.flow.boundaries` says how it goes on.  Once the forces are as
-    small as their error, a unit that meets a boundary stays there.  A pair that leaves its side and returns
-    within a quarter of a step is not seen.
+    that datum, where ``phi'(0) = slope``; `lib.flow.boundaries` says how it goes on.  So data whose cosine is
+    below 1e-12 count as orthogonal, even from starts so small that the flow has the time to tell them from
+    those (at 1e-20 it does from cosines of 1e-16).  Once the forces are as small as their error, a unit that
+    meets a boundary stays there.  A pair that leaves its side and returns within a quarter of a step is not
+    seen.
     Raises ``ValueError`` naming a bad argument.
     [boursier2022, Eq. 9; min2024, Eq. 3; sarussi2021, Sec. 3]
 
@@ -101,7 +104,9 @@ def gradient_flow(
     span = Span(task.inputs, first.directions)
     run = Run(first._replace(directions=span.directions), span, task, train, slope, rtol)
     if until is not None:
-        return plain_flow(run, number("until", until, 0), loss_below, max_steps)
+        until = number("until", until, 0)
+        run.align(until)
+        return run.trajectory(run.integrate(Explicit(until), loss_below, max_steps))
     if loss.name not in TAILS:
         raise ValueError(
             f"log_until needs a loss with an exponential tail, not the {loss.name} loss; use until"

@@ -1,41 +1,35 @@
-"""Stiff and late stretches of a flow, by an implicit method.
-
-Near its end a flow is stiff: steps of an explicit method stay as short as the fastest direction demands,
-while nothing moves any more, or only as the logarithm of time.  Radau's method with the exact Jacobian then
-takes steps of any length, in the logarithm of time (`Implicit`).
+"""Late stretches of a flow, by an implicit method in a time without the loss.
 
 The loss of a separating network decays like 1/t, while in rescaled time, ``ds = L dt``, all is of order one
-for ever (`Late`): ``dtheta/ds = sum_i (|l'_i| / sum_k l_k) grad q_i`` with margins ``q_i``, where the weights
-of the data react to differences of margins much faster than anything else.  The time is carried along as
-``log(1 + t)``.  The loss of data that no neuron sees never falls, and is left out of L.
-Where the forces balance, though none of them vanishes, the network rests.
+for ever: ``dtheta/ds = sum_i (|l'_i| / sum_k l_k) grad q_i`` with margins ``q_i``, where the weights of the
+data react to differences of margins much faster than anything else: Radau's method with the exact Jacobian.
+The time is carried along as ``log(1 + t)``.  The loss of data that no neuron sees never falls, and is left
+out of L.  Where the forces balance, though none of them vanishes, the network rests.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from scipy.integrate import DenseOutput, OdeSolver, Radau
 from scipy.optimize import brentq
-from scipy.special import expit, logsumexp
+from scipy.special import expit
 
-from lib.flow.boundaries import HELD, ON
 from lib.flow.coordinates import TRIAL, Referred
-from lib.flow.run import Explicit, Field, Forces, Run, time_reached
-from lib.flow.trajectory import Reason, Stop, Trajectory, Weights
+from lib.flow.field import Field, Forces
+from lib.flow.methods import Explicit, Stretch, time_reached
+from lib.flow.run import Run
+from lib.flow.trajectory import Moment, Piece, Reason, Stop, Trajectory, Weights
 from lib.training.losses import EXPONENTIAL, LOGISTIC, TWICE_LOGISTIC
 
-_EXPLICIT_STEPS = 2000  # before a flow may count as stiff
-_MANY_STEPS = 2000  # it is stiff if more than so many are left
-_LARGEST = 600  # entries of a state, at most: the Jacobian of larger ones costs more than explicit steps
+_EXPLICIT_STEPS = 2000  # at most, before the late phase begins
 _NEWTON = 1e-9  # tolerance below which the implicit method's equations drown in rounding
 _BALANCE = 1e-9  # the sum of forces, relative to their sizes, that counts as their error
-_ROUNDING = 1e-16  # error of a force relative to it
-_DROWNED = 1e-4  # motion by rounding that hides what faint forces do
-_COARSEST = 1e-6  # tolerance, at most, where rounding moves the state by more than it should be
 _FAINT = 1e-6  # a force of less than this part of all may be that of a datum whose margin grows for ever
+_NONE, _TINY = -1e300, 1e-300  # the logarithm of no loss at all, and what is as good as nothing
 _LAST_PLAIN = 690.0  # natural logarithm of the last time that plain time is used for
 _AHEAD = 10.0  # factor by which the clock grows before its tolerance, relative to that much, is chosen anew
 _EARLY = 0.1  # the late phase begins when the loss has fallen to this fraction of its value at zero output
@@ -55,42 +49,23 @@ TAILS: dict[str, tuple[Callable, Callable, Callable, float]] = {
 }
 
 
-def plain_flow(run: Run, until: float, loss_below: float, max_steps: int) -> Trajectory:
-    """Follow a flow from its start up to the time ``until``."""
-    run.align(until)
-    explicit = Explicit(run, until)
-    stop = run.integrate(explicit, loss_below, min(max_steps, _EXPLICIT_STEPS))
-    if stop.reason is not Reason.STEPS or len(run.times) > max_steps:
-        return run.trajectory(stop)
-    many = until - run.times[-1] > _MANY_STEPS * np.diff(run.times[-_EXPLICIT_STEPS // 10 :]).max()
-    stiff = many and len(run.last_state()) <= _LARGEST and run.field.kinks is None
-    return run.trajectory(run.integrate(Implicit(run, until) if stiff else explicit, loss_below, max_steps))
-
-
 def late_flow(run: Run, log_until: float, loss_below: float, max_steps: int) -> Trajectory:
     """Follow a flow from its start, first in plain time, then in rescaled time up to ``exp(log_until)``."""
     until = float(np.exp(min(log_until, _LAST_PLAIN)))
     run.align(until)
     zero = np.zeros(len(run.task.labels))
     fallen = _EARLY * float(run.task.share @ run.task.loss.value(zero, run.task.labels))
-    explicit = Explicit(run, until)
-    stop = run.integrate(explicit, max(loss_below, fallen), min(max_steps, _EXPLICIT_STEPS))
+    stop = run.integrate(Explicit(until), max(loss_below, fallen), min(max_steps, _EXPLICIT_STEPS))
     if stop.reason is Reason.TIME and log_until <= _LAST_PLAIN:
-        run.log_times[-1], stop = log_until, time_reached(log_until, "log time")
-    ended = run.log_times[-1] >= log_until or run.field.has_loss_below(loss_below, run.last_state())
-    if ended or len(run.times) > max_steps or stop.reason is Reason.EVENTS:
+        stop = run.ends_at(log_until)
+    ended = run.now.log_time >= log_until or run.field.has_loss_below(loss_below, run.state())
+    if ended or len(run.moments) > max_steps or stop.reason is Reason.EVENTS:
         return run.trajectory(stop)
     # A loss of zero is never reached, though in floats it is.
-    stop = run.integrate(Late(run, log_until), loss_below or -1.0, max_steps)
+    stop = run.integrate(Late(log_until), loss_below or -1.0, max_steps)
     if stop.reason is Reason.TIME:
-        run.log_times[-1] = log_until  # without rounding
+        stop = run.ends_at(log_until)
     return run.trajectory(stop)
-
-
-def _referred(run: Run) -> Field:
-    """Return the field of a run in units of references, at a tolerance that an implicit method can keep."""
-    coordinates = Referred(run.recorded[-1], trains_outputs=run.field.trains_outputs)
-    return replace(run.field, coordinates=coordinates, rtol=max(run.field.rtol, _NEWTON))
 
 
 def _rates(field: Field, state: np.ndarray) -> np.ndarray:
@@ -98,92 +73,29 @@ def _rates(field: Field, state: np.ndarray) -> np.ndarray:
     coordinates, boundaries = field.coordinates, field.boundaries
     assert isinstance(coordinates, Referred)
     v, c = coordinates.split(state)
-    drives = (boundaries.drive(force) for force in np.eye(len(field.task.labels)))
     # What each datum of force one adds to the velocity, (n, size).
-    velocities = np.array([coordinates.velocity(state, v, drive) for drive in drives])
-    block = velocities.T @ field.law.rates(field.outputs(v, c)) @ field.gradients(state)
+    velocities = coordinates.velocity(state, v, boundaries.drives())
+    block = velocities.T @ _law(field).rates(field.outputs(v, c)) @ field.gradients(state)
     return block + coordinates.coupling(boundaries.drive(field.forces(state, v, c)))
 
 
-def _noise(field: Field, state: np.ndarray, time: float) -> np.ndarray:
-    """Return how far rounding of the drives moves the state while the time grows by a factor of e."""
-    v, c = field.coordinates.split(state)
-    pushes = field.boundaries.gates * np.abs(field.forces(state, v, c))
-    motion = field.coordinates.velocity(np.abs(state), np.abs(v), pushes @ np.abs(field.task.inputs))
-    try:  # directions that come to rest fast are moved the less
-        response = np.linalg.inv(np.eye(len(state)) / time - _rates(field, state))
-    except np.linalg.LinAlgError:
-        return np.full(len(state), np.inf)
-    return _ROUNDING * np.abs(response) @ motion
-
-
-def _rest(run: Run, time: float, log_time: float, end: Stop, faint: Stop | None) -> Stop | None:
-    """Say why a run stops where its drives balance: ``faint`` where faint forces take part, ``end`` where it
-    rests up to a time."""
-    field, state = run.field, run.last_state()
+def _rest(field: Field, now: Moment, end: Stop) -> Stop | None:
+    """Say why a run stops where its drives balance: ``end`` where it rests for ever."""
+    state = field.coordinates.pack(now.weights)
     forces = field.forces(state, *field.coordinates.split(state))
     pushes = field.boundaries.gates * np.abs(forces) * field.boundaries.norms
     sums = pushes.sum(axis=1)
-    if (np.linalg.norm(field.boundaries.drive(forces), axis=1) > _BALANCE * sums).any():
+    drive = field.boundaries.drive(forces)
+    if (np.sqrt(np.vecdot(drive, drive)) > _BALANCE * sums).any():
         return None
+    balanced = f"the forces balanced at log time {now.log_time:.6g}"
     shares = (pushes / np.where(sums > 0, sums, 1.0)[:, None]).max(axis=0)
     if ((shares > 0) & (shares < _FAINT)).any():
-        return faint
+        return Stop(Reason.FAINT, f"{balanced}, but for faint ones that will act later")
     rates = np.linalg.eigvals(_rates(field, state))
     if rates.real.max() > _FAINT * np.abs(rates).max():
-        return Stop(Reason.SADDLE, f"{_balanced(run)}, at a saddle")
-    rest = run.recorded[-1]
-
-    def path(_times: np.ndarray, log_times: np.ndarray) -> Weights:
-        return Weights(*(np.repeat(part[None], len(log_times), axis=0) for part in rest))
-
-    run.record(time, log_time, rest, path)
+        return Stop(Reason.SADDLE, f"{balanced}, at a saddle")
     return end
-
-
-def _balanced(run: Run) -> str:
-    return f"the forces balanced at log time {run.log_times[-1]:.6g}"
-
-
-class Implicit(Explicit):
-    """The continuation of a run by Radau's method, in the logarithm of time, up to the time ``until``."""
-
-    def __init__(self, run: Run, until: float) -> None:
-        run.field = _referred(run)
-        self.run, self.until = run, until
-        self.s, self.last, self.drift = run.log_times[-1], float(np.log(until)), np.zeros(1)
-
-    def velocity(self, s: float, state: np.ndarray) -> np.ndarray:
-        return np.exp(s) * self.run.field.velocity(state)
-
-    def jacobian(self, s: float, state: np.ndarray) -> np.ndarray:
-        return np.exp(s) * _rates(self.run.field, state)
-
-    def solver(self, first_step: float | None) -> OdeSolver:
-        self.renewed, field, state = self.s, self.run.field, self.renewed_state()
-        first_step = first_step and min(first_step, self.last - self.s)
-        # Errors that rounding makes anyway need no short steps.
-        self.drift = _noise(field, state, np.exp(self.s))
-        tolerances = np.clip(self.drift, field.rtol, max(field.rtol, _COARSEST))
-        return Radau(
-            self.velocity, self.s, state, self.last,
-            rtol=1e-13, atol=tolerances, jac=self.jacobian, first_step=first_step,
-        )  # fmt: skip
-
-    def advance(self, dense: DenseOutput, start: float, s: float, state: np.ndarray) -> None:
-        self.s, read = s, self.run.field.coordinates.weights
-        time = float(np.exp(s)) if s < self.last else self.until
-        self.run.record(time, s, read(state), lambda _times, log_times: read(dense(log_times).T))
-
-    def outgrown(self, state: np.ndarray) -> bool:
-        return super().outgrown(state) or self.s > self.renewed + 1
-
-    def at_rest(self) -> Stop | None:
-        end = time_reached(self.until)
-        rest = super().at_rest() or _rest(self.run, self.until, self.last, end, None)
-        if rest is None and self.drift.max() > _DROWNED:
-            rest = Stop(Reason.FAINT, f"{_balanced(self.run)}, but for some too faint to be followed")
-        return rest
 
 
 class _TailForces(Forces):
@@ -194,77 +106,93 @@ class _TailForces(Forces):
         self.log_value, self.log_slope, self.log_slope_rate, factor = TAILS[field.task.loss.name]
         self.boundaries, self.log_share = field.boundaries, np.log(field.task.share) + factor
 
-    def shares(self, outputs: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return the sizes of the forces (n,), and the logarithm of the loss that they are divided by."""
-        margins, state = self.task.labels * outputs, self.boundaries.state
+    def scaled(self, outputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the forces (..., n), and the logarithm (...) of the loss that they are divided by."""
+        margins, boundaries = self.task.labels * outputs, self.boundaries
+        log_losses, log_slopes = self.log_value(margins) + self.log_share, self.log_slope(margins)
         # What no neuron sees moves none: its loss, which stays for ever, would slow the clock down.
-        seen = (state == ON).any(axis=0) | (self.boundaries.slope > 0)
-        log_losses = self.log_value(margins) + self.log_share
-        total = float(logsumexp(log_losses[seen])) if seen.any() else -np.inf
-        decides = seen | (state == HELD).any(axis=0)
-        shares, log_slopes = np.zeros(len(margins)), self.log_slope(margins) + self.log_share
-        shares[decides] = np.exp(np.minimum(log_slopes[decides] - total, TRIAL))
-        return shares, total
+        total = _log_sum_exp(log_losses if boundaries.all_seen else log_losses[..., boundaries.seen])
+        sizes = np.exp(np.minimum(log_slopes + (self.log_share - total[..., None]), TRIAL))
+        return self.task.labels * (sizes if boundaries.all_seen else sizes * boundaries.decides), total
 
     def at(self, outputs: np.ndarray) -> np.ndarray:
-        return self.task.labels * self.shares(outputs)[0]
+        return self.scaled(outputs)[0]
 
     def errors(self, outputs: np.ndarray, shift: np.ndarray) -> np.ndarray:
-        return self.shares(outputs)[0] * np.expm1(np.minimum(shift, 1.0))
+        return np.abs(self.at(outputs)) * np.expm1(np.minimum(shift, 1.0))
 
     def rates(self, outputs: np.ndarray) -> np.ndarray:
-        shares, _ = self.shares(outputs)
-        bends = shares * self.log_slope_rate(self.task.labels * outputs)
-        return self.task.labels[:, None] * (np.outer(shares, shares) + np.diag(bends)) * self.task.labels
+        """Return the derivatives (n, n) of the forces in the outputs."""
+        forces, labels = self.at(outputs), self.task.labels
+        bends = np.abs(forces) * self.log_slope_rate(labels * outputs)
+        return np.outer(forces, forces) + np.diag(bends)
+
+
+def _law(field: Field) -> _TailForces:
+    assert isinstance(field.law, _TailForces)
+    return field.law
+
+
+def _log_sum_exp(logs: np.ndarray) -> np.ndarray:
+    """Return ``log sum exp`` over the last axis; SciPy's takes ten times as long for a dozen numbers."""
+    largest = logs.max(axis=-1, initial=_NONE)
+    return largest + np.log(np.exp(logs - largest[..., None]).sum(axis=-1, initial=_TINY))
 
 
 class Late(Explicit):
-    """The continuation of a run in rescaled time; a state is that of the weights, then ``log(1 + t)``."""
+    """The continuation of a run in rescaled time; a state is that of the weights, then ``log(1 + t)``.
 
-    def __init__(self, run: Run, log_until: float) -> None:
-        self.law = _TailForces(run.field)
-        run.field = replace(_referred(run), law=self.law)
-        self.run, self.log_until = run, log_until
-        self.s, self.clock = 0.0, float(np.log1p(run.times[-1]))
+    ``until`` is the natural logarithm of the last time.
+    """
 
-    def velocity(self, _s: float, state: np.ndarray) -> np.ndarray:
-        field, inner = self.run.field, state[:-1]
-        field.evaluations += 1
+    def enters(self, field: Field, now: Moment) -> tuple[Field, float]:
+        coordinates = Referred(now.weights, trains_outputs=field.trains_outputs)
+        rtol = max(field.rtol, _NEWTON)
+        return replace(field, coordinates=coordinates, rtol=rtol, law=_TailForces(field)), 0.0
+
+    def velocity(self, field: Field, _s: float, state: np.ndarray) -> np.ndarray:
+        """Return the velocity (size + 1,) of a state in the time of the method."""
+        inner, velocity = state[:-1], np.empty(len(state))
         v, c = field.coordinates.split(inner)
-        shares, log_loss = self.law.shares(field.outputs(v, c))
-        drive = field.boundaries.drive(field.task.labels * shares)
-        clock = np.exp(np.minimum(-log_loss - state[-1], TRIAL))
-        return np.append(field.coordinates.velocity(inner, v, drive), clock)
+        forces, log_loss = _law(field).scaled(field.outputs(v, c))
+        velocity[:-1] = field.driven(inner, v, c, forces)
+        velocity[-1] = np.exp(min(-log_loss - state[-1], TRIAL))
+        return velocity
 
-    def jacobian(self, _s: float, state: np.ndarray) -> np.ndarray:
+    def jacobian(self, field: Field, _s: float, state: np.ndarray) -> np.ndarray:
         """Return the derivatives of `velocity`: those of the weights, then the clock's."""
-        field, inner = self.run.field, state[:-1]
-        shares, log_loss = self.law.shares(field.outputs(*field.coordinates.split(inner)))
-        speed = np.exp(np.minimum(-log_loss - state[-1], TRIAL))
+        inner, jacobian = state[:-1], np.zeros((len(state), len(state)))
+        forces, log_loss = _law(field).scaled(field.outputs(*field.coordinates.split(inner)))
+        speed = np.exp(min(-log_loss - state[-1], TRIAL))
+        jacobian[:-1, :-1] = _rates(field, inner)
         # d log L / d margin = -|l'_i| / sum l.
-        by_weights = speed * ((shares * field.task.labels) @ field.gradients(inner))
-        block = _rates(field, inner)
-        return np.block([[block, np.zeros((len(block), 1))], [by_weights[None], np.full((1, 1), -speed)]])
+        jacobian[-1, :-1], jacobian[-1, -1] = speed * (forces @ field.gradients(inner)), -speed
+        return jacobian
 
-    def solver(self, first_step: float | None) -> OdeSolver:
-        self.ahead = min(_AHEAD * max(1.0, self.clock), max(1.0, self.log_until))
-        state, rtol = np.append(self.renewed_state(), self.clock), self.run.field.rtol
-        tolerances = np.append(np.full(len(state) - 1, rtol), rtol * self.ahead)
-        return Radau(
-            self.velocity, self.s, state, np.inf,
-            rtol=1e-13, atol=tolerances, jac=self.jacobian, first_step=first_step,
+    def start(self, field: Field, now: Moment, first_step: float | None) -> Stretch:
+        field, state = field.fitted(now.weights)
+        clock = float(np.logaddexp(0.0, now.log_time))
+        ahead = min(_AHEAD * max(1.0, clock), max(1.0, self.until))
+        tolerances = np.append(np.full(len(state), field.rtol), field.rtol * ahead)
+        solver = Radau(
+            partial(self.velocity, field), now.s, np.append(state, clock), np.inf, rtol=1e-13,
+            atol=tolerances, jac=partial(self.jacobian, field), first_step=first_step,
         )  # fmt: skip
+        return Stretch(field, solver, ahead)
 
     def of_weights(self, states: np.ndarray) -> np.ndarray:
         return states[..., :-1]
 
-    def end_of_step(self, dense: DenseOutput, start: float, end: float) -> tuple[float, Stop | None]:
-        if _log_time(dense(end)[-1]) < self.log_until:
-            return end, None
-        return _when(dense, self.log_until, start, end), time_reached(self.log_until, "log time")
+    def end_of_step(self, solver: OdeSolver, dense: DenseOutput) -> tuple[float, Stop | None]:
+        if _log_time(solver.y[-1]) < self.until:
+            return solver.t, None
+        end = _when(dense, self.until, solver.t_old, solver.t)
+        return end, time_reached(self.until, "log time")
 
-    def advance(self, dense: DenseOutput, start: float, s: float, state: np.ndarray) -> None:
-        self.s, self.clock, read = s, float(state[-1]), self.run.field.coordinates.weights
+    def moment(
+        self, field: Field, dense: DenseOutput, start: float, s: float, state: np.ndarray
+    ) -> tuple[Moment, Piece]:
+        read = field.coordinates.weights
 
         def path(_times: np.ndarray, log_times: np.ndarray) -> Weights:
             first, last = (_log_time(dense(end)[-1]) for end in (start, s))
@@ -272,17 +200,14 @@ class Late(Explicit):
             return read(dense(np.array(times)).T[:, :-1])
 
         with np.errstate(over="ignore"):
-            time = float(np.expm1(self.clock))
-        self.run.record(time, float(_log_time(self.clock)), read(state[:-1]), path)
+            time = float(np.expm1(state[-1]))
+        return Moment(s, time, float(_log_time(state[-1])), read(state[:-1])), path
 
-    def outgrown(self, state: np.ndarray) -> bool:
-        return super().outgrown(state[:-1]) or state[-1] > self.ahead
+    def outgrown(self, stretch: Stretch, state: np.ndarray) -> bool:
+        return super().outgrown(stretch, state[:-1]) or bool(state[-1] > stretch.log_last)
 
-    def at_rest(self) -> Stop | None:
-        faint = Stop(Reason.FAINT, f"{_balanced(self.run)}, but for faint ones that will act later")
-        with np.errstate(over="ignore"):
-            until, end = float(np.exp(self.log_until)), time_reached(self.log_until, "log time")
-        return _rest(self.run, until, self.log_until, end, faint)
+    def at_rest(self, field: Field, now: Moment) -> Stop | None:
+        return _rest(field, now, time_reached(self.until, "log time"))
 
 
 def _when(dense: DenseOutput, target: float, start: float, end: float) -> float:

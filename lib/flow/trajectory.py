@@ -57,6 +57,15 @@ class Weights(NamedTuple):
         return np.exp(self.log_norms)[..., None] * self.directions
 
 
+class Moment(NamedTuple):
+    """Where a run stands: the time ``s`` of its method, the time, its logarithm, and the weights (m, ...)."""
+
+    s: float
+    time: float
+    log_time: float
+    weights: Weights
+
+
 Piece = Callable[[np.ndarray, np.ndarray], Weights]
 """Maps times (k,) and their logarithms (k,) within one step to weights."""
 

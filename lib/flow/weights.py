@@ -32,9 +32,17 @@ def weights_flow(
     and (T, ..., m).
     DOP853 in all weights at once; where an activation changes its order is lost, and its steps get short.
     """
+    x, shares, slope = np.asarray(inputs, dtype=float), np.asarray(rates, dtype=float), network.slope
 
-    slopes = lambda outputs: np.multiply(rates, loss.slope(outputs, labels))  # noqa: E731
-    gradients = lambda parts: network.with_weights(*parts).gradients(inputs, slopes)  # noqa: E731
+    def gradients(parts: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """Return those of `TwoLayer.gradients`, without making a network of every stage of a step."""
+        w, a = parts
+        z = w @ np.swapaxes(x, -1, -2)
+        gates = np.where(z > 0, 1.0, slope)
+        active = gates * z
+        slopes = shares * loss.slope(np.vecmat(a, active), labels)
+        return a[..., None] * ((gates * slopes[..., None, :]) @ x), np.matvec(active, slopes)
+
     options = {"t_eval": times, "rtol": rtol, "atol": atol}
     found, unpack = _integrated([network.w, network.a], gradients, times[-1], **options)
     return network.with_weights(*unpack(found.y.T))
@@ -62,11 +70,11 @@ def _integrated(
     **options: Any,
 ) -> tuple[Any, Callable[[np.ndarray], list[np.ndarray]]]:
     """Return SciPy's solution for all parts in one state, and what makes states (..., size) parts again."""
-    cuts = np.cumsum([part.size for part in parts])[:-1]
+    cuts = np.cumsum([0, *(part.size for part in parts)]).tolist()
+    places = [(slice(*ends), part.shape) for *ends, part in zip(cuts, cuts[1:], parts, strict=False)]
 
     def unpack(states: np.ndarray) -> list[np.ndarray]:
-        pieces = np.split(states, cuts, axis=-1)
-        return [v.reshape(*states.shape[:-1], *part.shape) for v, part in zip(pieces, parts, strict=True)]
+        return [states[..., place].reshape(states.shape[:-1] + shape) for place, shape in places]
 
     def velocity(_time: float, state: np.ndarray) -> np.ndarray:
         return -np.concatenate([part.ravel() for part in gradients(unpack(state))])

@@ -141,6 +141,12 @@ def test_shares_that_hold_a_unit_are_complementary_to_its_rates(slope):
         assert (rates[attracting & (shares > 0)] > -small).all()
 
 
+def test_forces_that_are_nothing_beside_others_hold_no_unit():
+    pulls, bound = np.array([1e10, -1e-318, -1e-318]), np.array([False, True, True])
+    shares, drift, _ = held_drift(pulls, ~bound, bound, np.eye(3), 0.0, np.zeros(3))
+    assert not shares.any() and drift.tolist() == [1e10, 0.0, 0.0]
+
+
 def test_a_unit_held_at_the_origin_is_exactly_zero():
     # Above zero the first datum pushes down, below zero the second pushes up: w = 0 attracts.
     how = {"train": "first", "slope": 0.1, "until": 30.0}

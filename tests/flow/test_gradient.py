@@ -12,7 +12,7 @@ from lib.flow.trajectory import Reason
 from lib.flow.weights import weights_flow
 from lib.models.two_layer import Start, TwoLayer
 from lib.training.descent import gradient_descent
-from lib.training.losses import EXPONENTIAL, HINGE, LOGISTIC, SQUARE, TWICE_LOGISTIC
+from lib.training.losses import EXPONENTIAL, HINGE, LOGISTIC, SQUARE, TWICE_LOGISTIC, Loss
 from tests.flow.problems import CLOUD, CLOUD_LABELS, UNIT, unbalanced
 
 ALL = (SQUARE, LOGISTIC, TWICE_LOGISTIC, EXPONENTIAL, HINGE)
@@ -192,3 +192,32 @@ def test_every_way_to_stop_is_named():
 def test_a_flow_has_one_end(ends):
     with pytest.raises(ValueError, match="allowed: exactly one of the two"):
         gradient_flow(UNIT, [[1.0]], [1.0], LOGISTIC, **ends)
+
+
+def test_a_run_whose_solution_ends_has_failed():
+    # The slope is infinite where the loss is zero, and is reached at a finite time.
+    edge = Loss("edge", lambda f, y: np.sqrt(1 - f), lambda f, y: -0.5 / np.sqrt(1 - f), classifies=False)
+    run = gradient_flow(TwoLayer([[0.5]], [0.5]), [[1.0]], [1.0], edge, until=10.0)
+    assert run.reason is Reason.FAILED and run.stopped.startswith("the integrator failed at time 0.9")
+    assert run.outputs()[-1, 0] == pytest.approx(1.0)
+
+
+def test_a_run_stops_where_events_accumulate():
+    """At a label that is fitted, a loss with a kink turns its force, and with it a held neuron, for ever."""
+    absolute = Loss("absolute", lambda f, y: abs(f - y), lambda f, y: np.sign(f - y), classifies=False)
+    reasons = []
+    while Reason.EVENTS not in reasons and len(reasons) < 20:
+        rng = np.random.default_rng(7 + len(reasons))
+        x, y = rng.standard_normal((3, 2)), 0.3 * rng.standard_normal(3)
+        start = Start.gaussian(4, 2, -0.5, rng=rng)
+        reasons.append(gradient_flow(start, x, y, absolute, until=10.0, rtol=1e-3, max_steps=1500).reason)
+    assert reasons[-1] is Reason.EVENTS
+
+
+@pytest.mark.parametrize(("cosine", "seen"), [(0.0, False), (1e-16, False), (1e-13, False), (1e-10, True)])
+def test_data_count_as_orthogonal_below_a_cosine_of_1e_12(cosine, seen):
+    # The neuron that the second datum draws comes to see the first at t = ln(1 / cosine), about.
+    start = Start([[-0.6, 0.8]], [-20 * np.log(10)], [1])
+    run = gradient_flow(start, [[1.0, 0.0], [cosine, 1.0]], [1.0, 1.0], SQUARE, until=300.0)
+    assert bool(run.events) == seen
+    np.testing.assert_allclose(run.outputs()[-1], [float(seen), 1.0], atol=1e-9)
