@@ -1,6 +1,7 @@
 """Two inputs on one neuron: the network has the state that is asked for, and rests at the saddle."""
 
 import numpy as np
+import pytest
 from scipy.special import expit
 
 from lib.theory.one_neuron import logit
@@ -33,6 +34,8 @@ def test_the_flow_rests_at_the_saddle_and_leaves_it_at_the_rates():
     for n1, n2, c in ((1.0, 1.0, 2.0), (0.2, 1.5, 30.0), (4.0, 0.7, 0.1)):
         inputs = pair(n1, n2, rng=rng)
         s, stable, unstable = saddle(c, n1, n2)
+        for any_c in (1e-20 * c, c, 1e20 * c):
+            assert np.prod(saddle(any_c, n1, n2)[1:]) == pytest.approx(-(n1**2 + n2**2) / 4, rel=1e-14)
 
         def velocity(state, inputs=inputs):
             network = neuron(state, inputs, rng=rng)
