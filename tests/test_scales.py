@@ -444,9 +444,9 @@ def test_hundreds_of_events_in_a_row_are_no_accumulation_in_any_unit_of_time():
 # They have no scale, draw, do not compute, or stand in a case of another name.
 WITHOUT = """
 balanced_runs cases cross_entropy largest_flip linear_region deep_integral draw_mlps
-dual_fixed_point gradient_function grouped_start inverse_log_integral lone_dual log_integral neuron pair primal_responses regions rotation
-run_steps seed_generators sharp_factor spectral_decoupling tangent_features train truncated_fixed_point
-two_features
+dual_fixed_point gradient_function grouped_start inverse_log_integral lone_dual log_integral neuron
+pair primal_responses regions rotation run_steps seed_generators sharp_factor spectral_decoupling
+tangent_features train truncated_fixed_point two_features
 """
 
 

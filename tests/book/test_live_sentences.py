@@ -107,8 +107,9 @@ def test_a_neuron_bends_passes_and_dies_when_the_flow_does(call, h, a, norm):
 
 REPLAYED = """(network, data, rule, far, back) => {
   const run = new m.Training(network, data, rule);
-  const fields = () => [run.made, run.lost, [...run.fitted].map(String), run.network, run.kept, run.now];
-  return [far, back].map((goal) => (run.advance(goal), fields()));
+  const tells = () => ({ f: run.now.f, losses: Object.fromEntries(run.now.losses) });
+  const state = () => [run.made, run.lost, [...run.fitted].map(String), run.network, tells()];
+  return [far, back].map((goal) => (run.advance(goal), state()));
 }"""
 
 
