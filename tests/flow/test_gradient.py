@@ -110,6 +110,9 @@ def test_data_of_many_dimensions_are_reduced_to_their_span(train, balanced):
     if balanced:
         network = TwoLayer(network.w, np.sign(network.a) * np.linalg.norm(network.w, axis=1))
     assert Span(inputs, network.w).inputs.shape == (6, 4)
+    thin = np.outer([1.0, 1e-9, -2.0], basis[0]) + 1e-6 * rng.standard_normal((3, 40))  # all but on a line
+    span = Span(thin, network.w)
+    np.testing.assert_allclose(span.directions @ span.inputs.T, network.w @ thin.T, atol=1e-14)
     run = gradient_flow(network, inputs, CLOUD_LABELS, SQUARE, train=train, until=4.0)
     close_to_descent(run, network, inputs, CLOUD_LABELS, SQUARE, train, 1e-3, 5e-3)
     # What is orthogonal to the data does not move at all.
