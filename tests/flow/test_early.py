@@ -153,3 +153,13 @@ def test_an_output_weight_turns_though_rounding_leaves_it_on_its_old_side():
     start = Start(drawn.directions, drawn.log_norms, np.sign(outputs), logs)
     run = gradient_flow(start, np.eye(6), [1, 1, 1, -0.7, -0.7, -0.7], SQUARE, until=40.0)
     assert run.times[-1] == 40 and run.signs[0, 31] == -1 and run.signs[-1, 31] == 1
+
+
+def test_a_tiny_first_layer_below_large_outputs_follows_its_exact_solution_from_the_start():
+    run = gradient_flow(Start([[1.0]], [-30.0], [1], [0.0]), [[1.0]], [1.0], SQUARE, train="first", until=1.0)
+    times = np.geomspace(1e-9, 1.0, 19)  # f' = 1 - f
+    np.testing.assert_allclose(run.outputs(times)[:, 0], np.exp(-30.0) - np.expm1(-times), rtol=1e-8)
+    start = Start([[1.0]], [-28.0], [1], [5.0])  # layers that differ by e^33
+    both = gradient_flow(start, [[1.0]], [1.0], SQUARE, until=1e-4).network_at()
+    plain = weights_flow(start.network(), [[1.0]], [1.0], SQUARE, [0.0, 1e-4])
+    np.testing.assert_allclose(both.w, plain.w[-1], rtol=1e-7)

@@ -64,6 +64,8 @@ def test_cluster_measures():
     signs, margin = geometry.agreement(group, np.array([[1.0, 2.0], [-1.0, -1.0]]))
     assert signs.tolist() == [1, -1] and margin == 1
     assert geometry.agreement(group, np.array([[1.0, -1.0]]))[1] < 0
+    # Where they disagree, the side decides from which the farthest neuron is nearer: not their mean.
+    assert geometry.agreement([[-1.0], [0.6], [0.6]], [[1.0]]) == (-1.0, pytest.approx(-0.6))
 
 
 def test_the_margin_of_perfect_agreement_is_that_of_the_worst_neuron_of_either_type():
