@@ -87,15 +87,13 @@ def measured(verdict: str, values: Mapping[str, Any]) -> Measured:
 
 
 def movement(old: Measured, new: Measured) -> float:
-    """Return how far a claim moved: its deviation from the prediction, in units of the tolerance.
+    """Return how far a claim moved: its deviation from the prediction, in units of the old tolerance.
 
     For bounds it is the change of the distance to the bound, relative to the old one or the tolerance.
     Infinite if what had to be equal has moved, or if the kind of comparison has changed.
     """
     if set(old.targets) != set(new.targets):
         return inf
-    if old.used is not None and new.used is not None:  # in different entries, with other tolerances
-        return abs(new.used - old.used)
     before = old.distance(old.measured)
     shift = abs(new.distance(new.measured) - before)
     unit = max(old.tolerance, before) if old.predicted is None else old.tolerance
@@ -138,7 +136,9 @@ def moved(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
         if abs(other - one) > (may := max(SHARE * tolerance, rounding(one))):
             found.append(f"{one:.10g} became {other:.10g}, which may move by {may:.2g}")
     first, last = old.distance(old.measured), new.distance(new.measured)
-    if abs(last - first) > rounding(old.measured) and (by := movement(old, new)) > SHARE:
+    before_used, used = old.used, new.used  # of entries that may have other tolerances
+    by = movement(old, new) if before_used is None or used is None else abs(used - before_used)
+    if abs(last - first) > rounding(old.measured) and by > SHARE:
         found.append(f"the worst deviation moved by {by:.2g} of its tolerance, and may by {SHARE}")
     resolution, coarser = before["resolution"], now["resolution"]
     if resolution is not None and (coarser is None or coarser > 2 * resolution + ROUNDING):

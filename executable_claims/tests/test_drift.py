@@ -41,6 +41,8 @@ def test_movement_is_in_units_of_the_tolerance_whatever_the_scale(off, predicted
     # Sums of numbers up to 1e6 are rounded to about 1e-10.
     assert movement(old, new) == movement(new, old) == pytest.approx(by, abs=1e-8)
     assert movement(old, old) == 0
+    # A tolerance that was widened on the way hides nothing.
+    assert movement(old, replace(new, tolerance=100 * tolerance)) == movement(old, new)
     unit = 2.0**exponent
     sizes = ("measured", "predicted", "tolerance")
     scaled = [replace(one, **{size: getattr(one, size) * unit for size in sizes}) for one in (old, new)]

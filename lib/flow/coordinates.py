@@ -30,7 +30,9 @@ class Span:
     """
 
     def __init__(self, inputs: np.ndarray, directions: np.ndarray) -> None:
-        _, sizes, rows = np.linalg.svd(inputs, full_matrices=False)
+        # Of unit vectors: a datum that is much shorter than others has a direction as well.
+        units = inputs / np.linalg.norm(inputs, axis=1, keepdims=True)
+        _, sizes, rows = np.linalg.svd(units, full_matrices=False)
         rank = int((sizes > sizes[0] * max(inputs.shape) * np.finfo(float).eps).sum())
         self.original, self.inputs, self.directions = inputs, inputs, directions
         self.basis: np.ndarray | None = None

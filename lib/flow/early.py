@@ -16,7 +16,7 @@ from scipy.optimize import brentq
 from scipy.special import logsumexp
 
 from lib.flow.alignment import alignment_phase
-from lib.flow.boundaries import Boundaries
+from lib.flow.boundaries import ROUNDING, Boundaries
 from lib.flow.trajectory import Event, Moment, Piece, Weights
 
 _TIMES = 64  # times recorded during a balanced early phase
@@ -127,8 +127,9 @@ class Stage:
             half = -(rest + np.copysign(np.sqrt(np.maximum(discriminant, 0)), rest)) / 2
             roots = np.stack([half / quadratic, constant / half])
             slopes = state * (2 * quadratic * roots + rest)
-            valid = (roots >= 1) & (slopes < 0) & (discriminant > 0) & (state != 0)
-            growth = np.log(np.where(valid, roots, np.inf)).min(axis=0)
+            # A pair that rounding has put beyond its boundary, as a neuron like its own crossed it, follows.
+            valid = (roots >= 1 - ROUNDING) & (slopes < 0) & (discriminant > 0) & (state != 0)
+            growth = np.log(np.where(valid, np.maximum(roots, 1.0), np.inf)).min(axis=0)
             return np.log(growth) - self.log_rate[:, None]
 
     def log_turns(self) -> np.ndarray:
@@ -158,6 +159,7 @@ def general_phase(
         with np.errstate(divide="ignore"):
             left = np.log(max(until - time, 0.0))
         log_step = min(crossings.min(), turns.min(), left)
+        turning = turns <= log_step + ROUNDING  # neurons alike turn together
 
         def excess(log_step: float, stage: Stage = stage) -> float:
             return float(log_output_bound(stage.after(np.array([log_step])), boundaries.inputs)[0]) - ceiling
@@ -170,12 +172,11 @@ def general_phase(
         elif log_step == crossings.min():
             pairs = [(int(j), int(i)) for j, i in np.argwhere(crossings == log_step)]
         elif log_step == turns.min():
-            neuron = int(turns.argmin())
-            pairs = [(neuron, int(i)) for i in np.flatnonzero(boundaries.state[neuron] == 0)]
+            pairs = [(int(j), int(i)) for j, i in np.argwhere(turning[:, None] & (boundaries.state == 0))]
         (_, time, log_time, weights), path = _step(stage, time, log_time, log_step)
         if not over:
             # Rounding may leave an output weight that turns on its old side.
-            signs = np.where(turns == log_step, -stage.start.signs, weights.signs)
+            signs = np.where(turning, -stage.start.signs, weights.signs)
             weights = change(time, weights._replace(signs=signs), pairs)
         steps.append((Moment(time, time, log_time, weights), path))
     return steps

@@ -57,7 +57,8 @@ def layers_flow(
     ``until``, of shape () or (T,), and returns layers with the axis of the times in front.  DOP853, as
     `weights_flow`.
     """
-    options = {"dense_output": True, "rtol": 1e-10, "atol": 1e-13}
+    size = max(np.abs(weights).max() for weights in layers)
+    options = {"dense_output": True, "rtol": 1e-10, "atol": 1e-13 * size}
     gradients = lambda parts: deep.gradients(parts, inputs, labels, LOGISTIC.slope)  # noqa: E731
     found, unpack = _integrated(layers, gradients, until, **options)
     return lambda times: unpack(found.sol(times).T)

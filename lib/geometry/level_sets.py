@@ -73,7 +73,7 @@ def boundary_angles(network: TwoLayer) -> np.ndarray:
     # A root counts if the sign differs on its two sides; roots outside their own cell then drop out.
     candidates = _distinct(np.concatenate([kinks, roots.ravel()]))
     values = network(_around(_middles(candidates)))
-    rounding = 1e-15 * np.abs(network.w).max() * np.abs(network.a).sum()
+    rounding = 1e-15 * np.abs(network.a) @ np.linalg.norm(network.w, axis=1)
     signs = np.where(np.abs(values) > rounding, np.sign(values), 0)
     return np.degrees(candidates[signs != np.roll(signs, 1)])
 

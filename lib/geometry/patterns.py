@@ -9,19 +9,32 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 
+def lengths(vectors: ArrayLike) -> np.ndarray:
+    """Return the norms of vectors (..., d) along the last axis, also where their squares are no floats."""
+    vectors = np.asarray(vectors, dtype=float)
+    _, exponents = np.frexp(np.abs(vectors).max(axis=-1))
+    return np.ldexp(np.linalg.norm(np.ldexp(vectors, -exponents[..., None]), axis=-1), exponents)
+
+
+def unit_vectors(vectors: ArrayLike) -> np.ndarray:
+    """Return vectors (..., d) divided by their norms, whatever these are; zero vectors stay zero."""
+    sizes = lengths(vectors)[..., None]
+    return np.asarray(vectors, dtype=float) / np.where(sizes > 0, sizes, 1.0)
+
+
 def least_signed_cosine(inputs: ArrayLike, labels: ArrayLike) -> float:
     """Return mu, the least ``cos(y_i x_i, y_k x_k)`` over pairs of different data; 1 for a single datum.
 
     Positive mu is orthogonal separability [min2024, Assumption 1].
     """
-    signed = np.sign(labels)[:, None] * _directions(inputs)
+    signed = np.sign(labels)[:, None] * unit_vectors(inputs)
     cosines = signed @ signed.T
     return float(cosines[~np.eye(len(cosines), dtype=bool)].min(initial=1.0))
 
 
 def cosine(u: ArrayLike, v: ArrayLike) -> np.ndarray:
     """Return the cosine of the angle between vectors (..., d) along the last axis, shape (...)."""
-    return (_directions(u) * _directions(v)).sum(axis=-1)
+    return (unit_vectors(u) * unit_vectors(v)).sum(axis=-1)
 
 
 def regions(patterns: ArrayLike, labels: ArrayLike) -> np.ndarray:
@@ -52,7 +65,7 @@ def cluster_radius(*groups: ArrayLike) -> float:
 
 def largest_angle(neurons: ArrayLike) -> float:
     """Return the largest angle between two of the neurons (k, d), in degrees; exact next to 0 and 180 too."""
-    unit = _directions(neurons)
+    unit = unit_vectors(neurons)
     apart = np.linalg.norm(unit[:, None] - unit, axis=-1).max()
     together = np.linalg.norm(unit[:, None] + unit, axis=-1).min()
     return float(np.degrees(2 * np.arctan2(apart, together)))
@@ -68,11 +81,3 @@ def perfect_agreement_margin(w: ArrayLike, u: ArrayLike, inputs: ArrayLike, labe
     first, second = np.asarray(w), np.asarray(u)
     least = min((first @ signed.T).min(), -(second @ signed.T).max())
     return float(least / np.hypot(np.linalg.norm(first), np.linalg.norm(second)))
-
-
-def _directions(vectors: ArrayLike) -> np.ndarray:
-    """Return unit vectors along the last axis, also of neurons so small that their squares underflow."""
-    vectors = np.asarray(vectors, dtype=float)
-    longest = np.abs(vectors).max(axis=-1, keepdims=True)
-    scaled = vectors / np.where(longest > 0, longest, 1.0)
-    return scaled / np.where(longest > 0, np.linalg.norm(scaled, axis=-1, keepdims=True), 1.0)

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import nnls
 
 from lib.checks import array, number, signs
+from lib.geometry.patterns import lengths
 from lib.models.two_layer import TwoLayer
 
 MOST_DATA = 8  # 2^n patterns of either sign
@@ -87,8 +88,8 @@ def least_norm(rows: ArrayLike, bounds: ArrayLike) -> ProgramSolution:
     """
     rows = _filled("rows", array("rows", rows, ("n", "p")))
     bounds = array("bounds", bounds, (len(rows),))
-    lengths = np.linalg.norm(rows, axis=1)
-    unit, target = rows / lengths[:, None], bounds / lengths
+    sizes = lengths(rows)
+    unit, target = rows / sizes[:, None], bounds / sizes
     size = max(target.max(), 0.0) or 1.0
     # The distance of (0, 1) from the cone of the columns (row, bound) is 1 / sqrt(1 + |x|^2) for the
     # solution x, and zero if there is none.
@@ -101,35 +102,45 @@ def least_norm(rows: ArrayLike, bounds: ArrayLike) -> ProgramSolution:
         raise SolverFailure(f"{error} Remove rows that repeat others, or scale the data.") from None
     active = np.flatnonzero(weights)
     x, *_ = np.linalg.lstsq(unit[active], target[active] / size, rcond=None)
-    violation = float((target / size - unit @ x).max())
-    if violation > 1e-7 and distance < 1e-6:
-        farkas = weights / lengths
+    excess = target / size - unit @ x
+    # A small bound beside large ones has a tolerance of its own, down to the rounding of x.
+    violated = excess > 1e-7 * np.abs(target) / size + 1e-10 * np.linalg.norm(x)
+    if violated.any() and distance < 1e-6:
+        farkas = weights / sizes
         farkas /= farkas.sum()
         guilty = ", ".join(map(str, np.flatnonzero(farkas > 1e-9)))
         raise Infeasible(f"no x has rows @ x >= bounds: the rows {guilty} contradict each other", farkas)
-    if violation > 1e-7:
+    if violated.any():
         raise SolverFailure(
-            f"a constraint is violated by {violation:.1e}: merge rows that nearly depend, or scale them"
+            f"a constraint is violated by {excess.max():.1e}: merge rows that nearly depend, or scale them"
         )
     duals = np.zeros(len(rows))
     multipliers, *_ = np.linalg.lstsq(unit[active].T, x, rcond=None)
-    duals[active] = np.maximum(multipliers, 0) * size / lengths[active]
+    duals[active] = np.maximum(multipliers, 0) * size / sizes[active]
     return ProgramSolution(rows, bounds, x * size, duals)
 
 
 @dataclass(frozen=True)
 class Separation:
-    """The largest margin with which a unit vector calls points (n, d) positive, and the proof that it is.
+    """The largest margin with which a unit vector calls ``points`` (n, d) positive, and the proof that it is.
 
-    ``normal`` (d,) is the unit vector, zero when none has positive products with all points, and ``margin``
-    its least product.  ``weights`` (n,), zero or more with sum 1, combine the points to a vector of length
-    ``bound``, which no margin exceeds.
+    ``normal`` (d,) is the unit vector, zero when none has positive products with all points; ``weights``
+    (n,), zero or more with sum 1, are the proof.
     """
 
+    points: np.ndarray
     normal: np.ndarray
-    margin: float
     weights: np.ndarray
-    bound: float
+
+    @property
+    def margin(self) -> float:
+        """The least product of the unit vector with a point."""
+        return float((self.points @ self.normal).min())
+
+    @property
+    def bound(self) -> float:
+        """The length of the points' combination with the weights, which no margin exceeds."""
+        return float(np.linalg.norm(self.weights @ self.points))
 
     @property
     def separable(self) -> bool:
@@ -149,11 +160,9 @@ def separation(inputs: ArrayLike, labels: ArrayLike) -> Separation:
     points = labels[:, None] * inputs
     try:
         solution = least_norm(points, np.ones(len(points)))
-        normal, weights = solution.x / solution.norm, solution.duals / solution.duals.sum()
     except Infeasible as refusal:
-        normal, weights = np.zeros(points.shape[1]), refusal.weights
-    margin, bound = (points @ normal).min(), np.linalg.norm(weights @ points)
-    return Separation(normal, float(margin), weights, float(bound))
+        return Separation(points, np.zeros(points.shape[1]), refusal.weights)
+    return Separation(points, solution.x / solution.norm, solution.duals / solution.duals.sum())
 
 
 def linear_svm(inputs: ArrayLike, labels: ArrayLike) -> ProgramSolution:

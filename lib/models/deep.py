@@ -51,9 +51,9 @@ def diagonal(sizes: ArrayLike, inputs: ArrayLike, labels: ArrayLike) -> list[np.
     ``sizes`` (..., N, n), N of 2 or more: neuron i of the first layer is ``sizes_1i x_i / |x_i|``, the hidden
     matrices are diagonal, and the last weights have the signs of the labels.
     """
-    sizes, x = np.asarray(sizes, dtype=float), np.asarray(inputs)
-    first = sizes[..., 0, :, None] * x / np.linalg.norm(x, axis=1, keepdims=True)
-    hidden = [sizes[..., i, :, None] * np.eye(len(x)) for i in range(1, sizes.shape[-2] - 1)]
+    sizes, units = np.asarray(sizes, dtype=float), inputs / np.linalg.norm(inputs, axis=1, keepdims=True)
+    first = sizes[..., 0, :, None] * units
+    hidden = [sizes[..., i, :, None] * np.eye(len(units)) for i in range(1, sizes.shape[-2] - 1)]
     return [first, *hidden, (sizes[..., -1, :] * labels)[..., None, :]]
 
 

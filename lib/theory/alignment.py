@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lib.geometry.patterns import cosine, least_signed_cosine
+from lib.geometry.patterns import cosine, least_signed_cosine, unit_vectors
 from lib.geometry.programs import separation
 
 
@@ -99,12 +99,10 @@ def start_constant(w: ArrayLike, signs: ArrayLike, inputs: ArrayLike, labels: Ar
     positive cosine.  [min2024, Eq. 26]
     """
     plus, minus = class_sums(inputs, labels)
-    s, units = np.asarray(signs), np.asarray(w, dtype=float)
-    units = units / np.linalg.norm(units, axis=1)[:, None]
-    sine2 = [1.0]
+    s, units, sine2 = np.asarray(signs), unit_vectors(w), [1.0]
     for total, chosen in ((minus, units[s > 0]), (plus, units[s < 0])):
         if total.any() and len(chosen):
-            unit = total / np.linalg.norm(total)
+            unit = unit_vectors(total)
             along = chosen @ unit
             # sin^2 from the orthogonal part: 1 - cos^2 has no digits left for a neuron near the sum.
             across = np.linalg.norm(chosen - along[:, None] * unit, axis=1)
@@ -118,5 +116,4 @@ def cone_margin(inputs: ArrayLike, labels: ArrayLike) -> float:
     It is the distance of the origin from the convex hull of the signed directions, and under Assumption 1 at
     least ``sqrt(mu + (1 - mu)/n) >= sqrt(mu)``.  Values below some 1e-7 are not told from 0.  Ours.
     """
-    x = np.asarray(inputs, dtype=float)
-    return separation(x / np.linalg.norm(x, axis=1)[:, None], labels).margin
+    return separation(unit_vectors(inputs), labels).margin

@@ -55,16 +55,17 @@ def two_features(delta: float, s1: float, s2: float, ridge: float) -> FeaturePro
 
 def primal_responses(problem: FeatureProblem) -> np.ndarray:
     """Return the feature responses z, shape (r,), at the minimum of the loss, found in the parameters."""
-    features = problem.u * problem.strengths
+    strengths = problem.strengths / np.sqrt(problem.ridge)  # of parameters times this root
+    features = problem.u * strengths
 
     def gradient(c: np.ndarray) -> np.ndarray:
-        return problem.ridge * c - features.T @ expit(-features @ c)
+        return c - features.T @ expit(-features @ c)
 
     def hessian(c: np.ndarray) -> np.ndarray:
         p = expit(-features @ c)
-        return problem.ridge * np.eye(c.size) + (features.T * (p * (1 - p))) @ features
+        return np.eye(c.size) + (features.T * (p * (1 - p))) @ features
 
-    return problem.strengths * polished_root(gradient, hessian, np.zeros(problem.strengths.size))
+    return strengths * polished_root(gradient, hessian, np.zeros(strengths.size))
 
 
 def polished_root(

@@ -85,5 +85,6 @@ def saddle(c: ArrayLike, n1: ArrayLike, n2: ArrayLike) -> tuple[np.ndarray, np.n
     [1.0, -1.0, 0.5]
     """
     s_squared = np.divide(c, np.power(n1, -2.0) + np.power(n2, -2.0))
-    root = np.sqrt(s_squared**2 / 4 + np.square(n1) + np.square(n2))
-    return np.sqrt(s_squared), -(s_squared / 2 + root) / 2, (root - s_squared / 2) / 2
+    squares = np.square(n1) + np.square(n2)
+    stable = -(s_squared / 2 + np.sqrt(s_squared**2 / 4 + squares)) / 2
+    return np.sqrt(s_squared), stable, -squares / (4 * stable)  # from their product: nothing cancels

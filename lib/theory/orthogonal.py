@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, logsumexp, softmax
 
 from lib.flow.alignment import alignment_phase
+from lib.geometry.patterns import lengths, unit_vectors
 from lib.models.two_layer import Start
 
 
@@ -52,7 +53,7 @@ def class_heights(inputs: ArrayLike, labels: ArrayLike) -> Pair:
     >>> class_heights([[1, 0, 0], [0, 2, 0], [0, 0, 1]], [3, 8, -1])
     Pair(positive=5.0, negative=1.0)
     """
-    scaled = np.asarray(labels) / np.linalg.norm(inputs, axis=1)
+    scaled = np.asarray(labels) / lengths(inputs)
     return _norms((scaled[scaled > 0], scaled[scaled < 0]))
 
 
@@ -76,8 +77,7 @@ def aligned_groups(directions: ArrayLike, signs: ArrayLike, inputs: ArrayLike, l
     """
     s, y = np.asarray(signs), np.asarray(labels)
     # Seen by more than what rounding makes of a neuron on a boundary.
-    sizes = np.outer(np.linalg.norm(directions, axis=1), np.linalg.norm(inputs, axis=1))
-    seen = np.asarray(directions) @ np.transpose(inputs) > 1e-15 * sizes
+    seen = unit_vectors(directions) @ unit_vectors(inputs).T > 1e-15
     return Pair(*(np.flatnonzero((s == sign) & seen[:, sign * y > 0].all(axis=1)) for sign in (1, -1)))
 
 

@@ -54,6 +54,18 @@ def test_the_nearest_of_unequal_neurons_ends_the_regime(k, others):
     np.testing.assert_allclose(last.w, at.w[0], atol=1e-8)
 
 
+@pytest.mark.parametrize("factor", [4.0**k for k in (-33, -13, 13, 33)])
+def test_the_end_is_that_of_the_network_in_any_units(factor):
+    network = network_inside(3, 3)
+    log_time, last = agreement_end(network, INPUTS, LABELS, log_until=10.0)
+    size, unit = factor, factor**0.5  # of the first layer, which the second makes up for, and of inputs
+    moved = TwoLayer(size * network.w, network.a / size / unit, network.slope)
+    log_until = 10.0 + 2 * np.log(size)
+    found, then = agreement_end(moved, unit * INPUTS, LABELS, log_until=log_until)
+    assert np.expm1(found) / size**2 == pytest.approx(np.expm1(log_time), rel=1e-8)
+    np.testing.assert_allclose(then.w / size, last.w, atol=1e-8)
+
+
 def test_a_regime_that_lasts_is_followed_to_late_times():
     x, y = antipodal_gaussians(40, (2, 1.5), 0.6, rng=np.random.default_rng(3))
     offsets = Start.two_sided(3, 2, np.log(0.1), rng=np.random.default_rng(0), v=0.5).network(0.3)

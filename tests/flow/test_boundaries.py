@@ -245,3 +245,5 @@ def test_a_datum_at_its_hinge_margin_leaves_only_when_something_moves_it():
         assert kinks.state.tolist() == [state, SHORT]
         shares = kinks.shares(np.array([[1.0, 0.0], [push, 1.0]]))
         assert shares[0] == pytest.approx({BEYOND: 0.0, HELD: 0.5, SHORT: 1.0}[state])
+    for share, stays in ((-0.1, False), (0.0, True), (0.3, True), (1.0, True), (1.5, False)):
+        assert (resting.distances(np.array([1.0, 1.5]), np.array([share, 0.0]))[0] >= 0) == stays

@@ -42,6 +42,46 @@ def test_the_early_phase_of_unbalanced_starts_is_exact(train, power):
     np.testing.assert_allclose(reached, end.y[:18].T.reshape(-1, 6, 3), atol=1e-6)
 
 
+@pytest.mark.parametrize("log_scale", [-0.5, -30.0])
+@pytest.mark.parametrize("balanced", [True, False])
+def test_twins_have_equal_paths(log_scale, balanced):
+    """Each neuron is replaced by two, whose weights are smaller by the root of two: the same network."""
+    for seed in range(6):
+        network = unbalanced(5, 3, seed, scale=1.0)
+        a = np.copysign(np.linalg.norm(network.w, axis=1), network.a) if balanced else network.a
+        once = scaled(TwoLayer(network.w, a), log_scale, "both")
+        twice = Start.of(TwoLayer(np.tile(network.w, (2, 1)), np.tile(a, 2)))
+        twice = twice.scaled(log_scale - np.log(2) / 2)
+        until = 3.0 - 4 * log_scale
+        one, two = (
+            gradient_flow(start, CLOUD, CLOUD_LABELS, LOGISTIC, until=until) for start in (once, twice)
+        )
+        np.testing.assert_allclose(two.directions[:, :5], two.directions[:, 5:], atol=1e-9)
+        np.testing.assert_allclose(two.log_norms[:, :5], two.log_norms[:, 5:], atol=1e-9)
+        np.testing.assert_allclose(two.outputs([until]), one.outputs([until]), atol=1e-6)
+
+
+def test_from_a_boundary_closed_forms_and_integration_go_the_same_way():
+    """Starts of size 1e-9 and 1e-5 are alike, while the latter are too large for the early phase."""
+    turned = 0
+    for seed in range(26):
+        rng = np.random.default_rng(seed)
+        x, y, w = rng.standard_normal((4, 3)), rng.choice([-1.0, 1.0], 4), rng.standard_normal((3, 3))
+        w -= ((w * x[:3]).sum(axis=1) / (x[:3] ** 2).sum(axis=1))[:, None] * x[
+            :3
+        ]  # the j-th is on boundary j
+        network, options = TwoLayer(w, rng.standard_normal(3)), {"until": 2.0, "reduction": "sum"}
+        tiny, small = (
+            gradient_flow(scaled(network, log_scale, "both"), x, y, LOGISTIC, **options)
+            for log_scale in np.log([1e-9, 1e-5])
+        )
+        assert tiny.evaluations == 0 < small.evaluations
+        np.testing.assert_allclose(tiny.at([2.0]).directions, small.at([2.0]).directions, atol=1e-6)
+        held = np.abs(tiny.directions @ x.T).min(axis=2) < 1e-12
+        turned += (held[1:] & (np.diff(tiny.signs, axis=0) != 0)).any()
+    assert turned > 3  # on a boundary the output weight changes its sign
+
+
 @pytest.mark.parametrize("train", ["both", "first"])
 def test_the_scale_of_a_tiny_start_only_shifts_time(train):
     network = unbalanced(6, 3, seed=4, scale=1.0)
@@ -113,3 +153,13 @@ def test_an_output_weight_turns_though_rounding_leaves_it_on_its_old_side():
     start = Start(drawn.directions, drawn.log_norms, np.sign(outputs), logs)
     run = gradient_flow(start, np.eye(6), [1, 1, 1, -0.7, -0.7, -0.7], SQUARE, until=40.0)
     assert run.times[-1] == 40 and run.signs[0, 31] == -1 and run.signs[-1, 31] == 1
+
+
+def test_a_tiny_first_layer_below_large_outputs_follows_its_exact_solution_from_the_start():
+    run = gradient_flow(Start([[1.0]], [-30.0], [1], [0.0]), [[1.0]], [1.0], SQUARE, train="first", until=1.0)
+    times = np.geomspace(1e-9, 1.0, 19)  # f' = 1 - f
+    np.testing.assert_allclose(run.outputs(times)[:, 0], np.exp(-30.0) - np.expm1(-times), rtol=1e-8)
+    start = Start([[1.0]], [-28.0], [1], [5.0])  # layers that differ by e^33
+    both = gradient_flow(start, [[1.0]], [1.0], SQUARE, until=1e-4).network_at()
+    plain = weights_flow(start.network(), [[1.0]], [1.0], SQUARE, [0.0, 1e-4])
+    np.testing.assert_allclose(both.w, plain.w[-1], rtol=1e-7)

@@ -66,6 +66,19 @@ def test_descent_approaches_flows_that_slide(loss, train, seed):
     assert train == "first" or np.ptp(gaps, axis=0).max() < 1e-8  # balance is conserved
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_coarse_steps_keep_the_balance_of_a_neuron_relative_to_its_own_size(seed):
+    """Neurons shrink a thousandfold, then grow; a step may change ``a^2 - |w|^2`` by some tolerances."""
+    rng = np.random.default_rng(seed)
+    w = np.array([[0.5], [1.0], [0.2]]) * (np.eye(3)[0] + 1e-3 * rng.standard_normal((3, 3)))
+    network = TwoLayer(w, -np.linalg.norm(w, axis=1) * (1 - 10 ** rng.uniform(-7, -5, 3)), 1.0)
+    run = gradient_flow(network, [[1.0, 0, 0], [0.5, 0, 0]], [1.0, 1.5], SQUARE, until=12.0, rtol=1e-6)
+    sizes = np.exp(np.maximum(run.log_norms, run.log_outputs))
+    changes = np.diff(np.exp(2 * run.log_norms) - np.exp(2 * run.log_outputs), axis=0)
+    assert (sizes.min(axis=0) < 5e-3 * sizes[0]).all() and (sizes[-1] > 10 * sizes.min(axis=0)).any()
+    assert np.abs(changes / np.minimum(sizes[1:], sizes[:-1]) ** 2).max() < 5e-6
+
+
 @pytest.mark.parametrize("label", [1, -1])
 def test_neurons_that_die_and_turn_follow_the_flow_on_one_input(label):
     h, a = np.array([0.8, 0.3, 0.5, -0.4]), np.array([0.5, -0.9, -0.2, 0.7])
@@ -105,6 +118,9 @@ def test_data_of_many_dimensions_are_reduced_to_their_span(train, balanced):
     if balanced:
         network = TwoLayer(network.w, np.sign(network.a) * np.linalg.norm(network.w, axis=1))
     assert Span(inputs, network.w).inputs.shape == (6, 4)
+    thin = np.outer([1.0, 1e-9, -2.0], basis[0]) + 1e-6 * rng.standard_normal((3, 40))  # all but on a line
+    span = Span(thin, network.w)
+    np.testing.assert_allclose(span.directions @ span.inputs.T, network.w @ thin.T, atol=1e-14)
     run = gradient_flow(network, inputs, CLOUD_LABELS, SQUARE, train=train, until=4.0)
     close_to_descent(run, network, inputs, CLOUD_LABELS, SQUARE, train, 1e-3, 5e-3)
     # What is orthogonal to the data does not move at all.

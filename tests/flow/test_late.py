@@ -132,6 +132,15 @@ def test_forces_that_balance_but_for_faint_ones_are_named():
     assert run.outputs()[-1, 2] == pytest.approx(run.log_times[-1] - np.log(3), rel=1e-3)
 
 
+@pytest.mark.parametrize("unit", [1e-20, 1e-8, 1.0, 1e8, 1e20])
+def test_forces_that_balance_up_to_rounding_at_weights_of_zero_are_a_saddle(unit):
+    # 0.1 + 0.2 - 0.3 is 6e-17: a drive that makes the neuron grow, however late.
+    start, weights = Start([[1.0]], [-1e5], [1]), unit * np.array([0.1, 0.2, 0.3])
+    options = {"weights": weights, "reduction": "sum", "log_until": 1e3 - np.log(unit)}
+    run = gradient_flow(start, [[1.0]] * 3, [1, 1, -1], LOGISTIC, **options)
+    assert run.reason is Reason.SADDLE and run.stopped.endswith("at a saddle")
+
+
 def run_to_one(train, loss):
     """Return a run of five unbalanced units on four data up to the time 1."""
     start = Weights(DIRECTIONS, np.full(5, -0.5), SIGNS * 1.0, np.linspace(-1.0, 0.0, 5))

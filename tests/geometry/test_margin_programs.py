@@ -12,6 +12,7 @@ from lib.geometry.patterns import perfect_agreement_margin
 from lib.geometry.programs import (
     Infeasible,
     ProgramSolution,
+    Separation,
     SolverFailure,
     agreement_program,
     cell_program,
@@ -92,6 +93,9 @@ def test_a_cell_program_keeps_the_signs_of_its_cell():
     assert abs(solution.gap) < 1e-9
     z = inputs @ solution.x.reshape(3, 2).T
     assert (z * np.where(network.preactivations(inputs) > 0, 1, -1) > -1e-10).all()
+    # The second neuron's response to the first input is zero, and counts as negative: it cannot help there.
+    at_zero = cell_program(TwoLayer([[1.0, 0.2], [0.0, 1.0]], [1.0, 1.0], 0.1), np.eye(2), [1.0, 1.0])
+    np.testing.assert_allclose(at_zero.x, [1.0, 0.5, 0.0, 0.5], atol=1e-12)
 
 
 def test_a_network_that_is_constant_at_a_datum_has_no_margin_there():
@@ -110,6 +114,16 @@ def test_data_that_are_not_separable_are_refused_with_a_proof(solve):
     with pytest.raises(Infeasible) as refusal:
         linear_svm(*NOT_SEPARABLE)
     np.testing.assert_allclose(refusal.value.weights, [0.5, 0.25, 0.25], rtol=1e-12)
+
+
+@pytest.mark.parametrize("bound", [-1e20, -1e10, -1e-20, 0.0, 1e-20, 1e3, 1e6, 1e9])
+def test_a_contradiction_is_found_beside_a_bound_of_any_size(bound):
+    rows = np.array([[2.0, 0.0], [-3.0, 0.0], [0.0, 0.5]])
+    with pytest.raises((Infeasible, SolverFailure)) as refusal:
+        least_norm(rows, [1.0, 1.0, bound])
+    assert bound > 1 or np.abs(refusal.value.weights @ rows).max() < 1e-15
+    apart = least_norm(rows, [1.0, -6.0, bound])  # the first coordinate from 1/2 to 2
+    np.testing.assert_allclose(apart.x, [0.5, max(2 * bound, 0.0)], rtol=1e-12, atol=1e-15)
 
 
 coordinates = st.floats(-10, 10).map(lambda value: round(value, 3))
@@ -145,6 +159,10 @@ def test_every_margin_comes_with_its_proof(points):
     assert (found.weights >= 0).all() and found.weights.sum() == pytest.approx(1)
     assert np.linalg.norm(found.weights @ points) == pytest.approx(found.bound, abs=1e-12 * size)
     assert abs(found.bound - found.margin) < 1e-10 * size
+    # What the weights of another problem prove is weaker, and what another normal reaches is less.
+    false = Separation(points, np.roll(found.normal, 1), np.full(len(points), 1 / len(points)))
+    assert false.bound == pytest.approx(np.linalg.norm(points.mean(axis=0)), abs=1e-12 * size)
+    assert false.margin <= found.margin + 1e-10 * size and found.bound <= false.bound + 1e-10 * size
     if found.separable:
         assert np.linalg.norm(found.normal) == pytest.approx(1)
         assert (points @ found.normal).min() == pytest.approx(found.margin, abs=1e-12 * size)

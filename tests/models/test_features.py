@@ -32,7 +32,16 @@ def test_decomposition_recovers_the_matrix_and_fixes_the_signs():
     np.testing.assert_allclose(one.u * one.strengths @ one.v.T, matrix, atol=1e-13)
     np.testing.assert_allclose(one.u, other.u, atol=1e-12)  # a rotation of the parameters changes V only
     assert (one.coherences >= 0).all()
-    assert (one.coherences <= 1 + 1e-15).all()
+
+
+@pytest.mark.parametrize("shape", [(9, 2), (9, 4), (5, 9)])
+def test_coherences_are_the_coordinates_of_the_labels_among_the_features(shape):
+    matrix = np.random.default_rng(0).standard_normal(shape)
+    labels = np.full(shape[0], shape[0] ** -0.5)  # of length 1
+    seen = matrix @ np.linalg.lstsq(matrix, labels)[0]
+    coherences = decompose(matrix).coherences
+    assert len(coherences) == min(shape) and np.linalg.norm(coherences) <= 1 + 1e-12
+    assert np.linalg.norm(coherences) == pytest.approx(np.linalg.norm(seen), rel=1e-12)
 
 
 def test_cancelling_column_is_oriented_by_its_largest_entry():

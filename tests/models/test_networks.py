@@ -34,6 +34,18 @@ def test_outputs_and_gradients_are_those_of_the_formula(slope):
         assert slopes @ outputs(network.w, a).imag / step == pytest.approx(in_a[j], rel=1e-12)
 
 
+def test_networks_and_starts_keep_copies():
+    """What happens to the arrays that they were made from changes nothing."""
+    w, a, log_norms = np.eye(2), np.ones(2), np.zeros(2)
+    network, start = TwoLayer(w, a), Start(w, log_norms, a, a)
+    for array in (w, a, log_norms):
+        array[...] = 5.0
+    np.testing.assert_array_equal(network.w, np.eye(2))
+    np.testing.assert_array_equal(start.directions, np.eye(2))
+    kept = (network.a, start.signs, start.log_outputs, start.log_norms + 1)
+    assert (np.array(kept) == 1).all()
+
+
 def test_at_zero_the_derivative_is_the_slope():
     in_w, in_a = TwoLayer([[0.0]], [2.0], 0.25).gradients([[3.0]], [1.0])
     assert in_w.item() == 2 * 0.25 * 3 and in_a.item() == 0
