@@ -1,4 +1,4 @@
-"""The clock of a balanced ReLU neuron with the cross-entropy loss, and of a chain of them, one a layer.
+"""The clock of a balanced ReLU neuron with the cross-entropy loss.
 
 A neuron on one input has pre-activation ``h = <w, x>``, output weight ``a`` and logit ``u = a h``; it is
 balanced if ``h = |x| a > 0``.  Along the gradient flow ``F(u) = log u + Ei(u)`` then grows at the constant
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expi, expit, hyp1f1
+from scipy.special import expi, expit
 
 
 def log_integral(u: ArrayLike) -> np.ndarray:
@@ -50,30 +50,6 @@ def logit(times: ArrayLike, u0: ArrayLike, norm: ArrayLike = 1.0) -> np.ndarray:
     """
     moved = log_integral(u0) + 2 * np.multiply(norm, times)
     return np.maximum(inverse_log_integral(moved), u0)  # no rounding below the start
-
-
-def deep_integral(u: ArrayLike, depth: int) -> np.ndarray:
-    """Return ``G_N(u)`` for u above 0, of any shape, and ``depth`` N of 2 or more, with ``G_2 = F``.
-
-    For N above 2 it is ``u^b / b (1 + 1F1(b; 1 + b; u))`` with ``b = 2/N - 1``; its derivative is
-    ``u^(b - 1) (1 + e^u)``.  Along the flow of a balanced network of N layers it grows at the constant rate
-    ``N |x|^(2/N)`` (from [combes2018, Eq. 5]).
-
-    >>> deep_integral([0.001, 1.0], 4).round(6).tolist()
-    [-126.42785, -1.585957]
-    """
-    if depth == 2:
-        return log_integral(u)
-    b = 2 / depth - 1
-    return np.power(u, b) / b * (1 + hyp1f1(b, 1 + b, u))
-
-
-def time_between(u0: ArrayLike, u1: ArrayLike, depth: int, norm: ArrayLike = 1.0) -> np.ndarray:
-    """Return the time in which a balanced network of ``depth`` layers goes from logit ``u0`` to ``u1``.
-
-    The input has this norm; arguments broadcast (from [combes2018, Eq. 5]).
-    """
-    return (deep_integral(u1, depth) - deep_integral(u0, depth)) / (depth * np.power(norm, 2 / depth))
 
 
 def saddle(c: ArrayLike, n1: ArrayLike, n2: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lib.data.two_inputs import neuron, pair
-from lib.flow.weights import layers_flow, weights_flow
-from lib.models.deep import balanced, outputs
+from lib.flow.weights import weights_flow
 from lib.models.two_layer import TwoLayer
 from lib.theory import one_neuron as curves
 from lib.training.losses import LOGISTIC
@@ -59,27 +58,6 @@ def test_the_logit_is_that_of_the_flow_of_weights():
     a = np.sqrt(u0 / norm)
     run = weights_flow(TwoLayer([[a, 1.0]], [a]), [[norm, 0.0]], [1.0], LOGISTIC, times)
     assert np.allclose(run([[norm, 0.0]])[:, 0], curves.logit(times, u0, norm), rtol=1e-8)
-
-
-@given(depth=st.integers(2, 40), logarithm=st.floats(-3, 1.3))
-def test_the_deep_integral_has_the_derivative_of_the_inverse_speed(depth, logarithm):
-    u = mpmath.mpf(10.0**logarithm)
-    power = mpmath.mpf(2) / depth - 2
-    exact_rise = mpmath.quad(lambda v: v**power * (1 + mpmath.exp(v)), [u, 2 * u])
-    rise = curves.deep_integral(float(2 * u), depth) - curves.deep_integral(float(u), depth)
-    assert abs(rise / float(exact_rise) - 1) < 1e-11
-
-
-def test_times_of_deep_networks_are_those_of_the_flow_and_add_up():
-    x, goals = np.array([[0.7, 0.0]]), np.array([0.5, 1.0, 3.0])
-    for depth in (2, 3, 7):
-        times = curves.time_between(0.1, goals, depth, 0.7)
-        flow = layers_flow(balanced(0.1, depth, x, [1.0]), x, [1.0], times[-1])
-        np.testing.assert_allclose(outputs(flow(times), x)[:, 0], goals, rtol=1e-8)
-        parts = times[0] + curves.time_between(0.5, goals, depth, 0.7)
-        np.testing.assert_allclose(parts, times, rtol=1e-12)
-    two = curves.time_between(0.1, goals, 2, 0.7)
-    np.testing.assert_allclose(curves.logit(two, 0.1, 0.7), goals, rtol=1e-12)
 
 
 def test_the_flow_rests_at_the_saddle_and_leaves_it_at_the_rates():
