@@ -324,7 +324,6 @@ CASES = {
         {"times": np.linspace(0, 5, 4), "norm": 0.8},
         [law(0, times=1, norm=-1)],
     ),
-    "time_between": Case(partial(one_neuron.time_between, 0.1, 2.0, 4), {"norm": 0.8}, [law(-0.5, norm=1)]),
     "class_directions": Case(
         orthogonal.class_directions,
         LINE,
@@ -429,7 +428,7 @@ def test_hundreds_of_events_in_a_row_are_no_accumulation_in_any_unit_of_time():
 
 # They have no scale, draw, do not compute, or stand in a case of another name.
 WITHOUT = """
-balanced_runs cross_entropy largest_flip linear_region deep_integral draw_mlps gradient_function
+balanced_runs cross_entropy largest_flip linear_region draw_mlps gradient_function
 grouped_start inverse_log_integral log_integral over_environments polished_root primal_responses
 regions rotation run_steps seed_generators sharp_factor spectral_decoupling tangent_features train
 two_features

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import root
+from scipy.optimize import minimize, root
 from scipy.special import expit
 
 
@@ -58,6 +58,9 @@ def primal_responses(problem: FeatureProblem) -> np.ndarray:
     strengths = problem.strengths / np.sqrt(problem.ridge)  # of parameters times this root
     features = problem.u * strengths
 
+    def loss(c: np.ndarray) -> float:
+        return c @ c / 2 + np.logaddexp(0, -features @ c).sum()
+
     def gradient(c: np.ndarray) -> np.ndarray:
         return c - features.T @ expit(-features @ c)
 
@@ -65,7 +68,8 @@ def primal_responses(problem: FeatureProblem) -> np.ndarray:
         p = expit(-features @ c)
         return np.eye(c.size) + (features.T * (p * (1 - p))) @ features
 
-    return strengths * polished_root(gradient, hessian, np.zeros(strengths.size))
+    near = minimize(loss, np.zeros(strengths.size), jac=gradient, hess=hessian, method="trust-exact").x
+    return strengths * polished_root(gradient, hessian, near)
 
 
 def polished_root(
