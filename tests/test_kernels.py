@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 REPEATED = (
     "tests/experiments/test_records.py::test_a_record_of_the_book_is_good_without_any_files_of_the_reader",
     "book/how_it_works.md",
-    "book/sigmoidal_curves/deep_modes.md",
+    "book/sigmoidal_curves/independent_classes.md",
 )
 # What libraries say of themselves, when the variables are set.
 ASKED = """
