@@ -16,14 +16,14 @@ DOUBLED = """() => {
 # What is on another page than the link that leads to it, and words of it.
 ELSEWHERE = {
     "citation": ("early_alignment/alignment_time", "a[href*='references.html#']", "arxiv.org"),
-    "theorem": ("early_alignment/how_small", "a[href*='alignment_time.html#thm']", "Theorem 18.1"),
-    "equation": ("early_alignment/how_small", "a[href*='alignment_time.html#equation']", "(18.3)"),
+    "theorem": ("early_alignment/how_small", "a[href*='alignment_time.html#thm']", "(Early alignment)"),
+    "equation": ("early_alignment/how_small", "a[href*='alignment_time.html#equation']", ".3)"),
     "card": ("papers/min2024", "a.verdict-link", "measured"),
     "erratum": ("papers/min2024", "a[href*='errata.html#erratum']", "Printed"),
     "chapter": (
         "sigmoidal_curves/phase_diagram",
         "a[href$='closed_form.html']",
-        "one neuron has a closed form",
+        "has a closed form",
     ),
 }
 
