@@ -26,8 +26,9 @@ $(SITE): export LEARNING_DYNAMICS_COMPUTED := $(CURDIR)/_build/computed
 book: $(SITE) ## execute the chapters and build the site into _build/html
 
 $(SITE): .venv/installed $(SOURCES)
+	@mkdir -p _build && touch _build/begun
 	.venv/bin/jupyter-book build . -W -n --keep-going
-	@touch $@
+	@touch -r _build/begun $@ # what is edited meanwhile is newer
 	@echo "The book is in $(SITE); 'make serve' opens it."
 
 test: .venv/installed browser lint ## run the tests of lib, every chapter under nbval, and the site in a browser

@@ -90,6 +90,8 @@ def write_fragments(app: Sphinx, exception: Exception | None) -> None:
         for target, anchor in links(page, text):
             wanted[target].add(anchor)
     folder = Path(app.outdir, "_static", "fragments")
+    for left in set(folder.rglob("*.js")).difference(folder / f"{name}.js" for name in pages.values()):
+        left.unlink()  # of a page that is no more
     for page, name in pages.items():
         source = "\n".join([html[page], *sorted(wanted[page])])
         mark = f"// {hashlib.sha256(source.encode()).hexdigest()}\n"

@@ -135,8 +135,11 @@ def offer(app: Sphinx, pagename: str, templatename: str, context: dict, doctree:
 def write(app: Sphinx, exception: Exception | None) -> None:
     if exception is not None or app.builder.format != "html":
         return
-    for docname in page_keys(app.env):
-        target = Path(app.outdir, "_sources", docname).with_suffix(".ipynb")
+    sources = Path(app.outdir, "_sources")
+    targets = {docname: (sources / docname).with_suffix(".ipynb") for docname in page_keys(app.env)}
+    for left in set(sources.rglob("*.ipynb")).difference(targets.values()):
+        left.unlink()  # of a page that is no more
+    for docname, target in targets.items():
         if target.exists() and docname not in WRITTEN:
             continue
         target.parent.mkdir(parents=True, exist_ok=True)
