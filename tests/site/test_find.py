@@ -144,7 +144,7 @@ def test_one_switch_opens_code_and_checks_and_is_remembered(open_page, anywhere)
     assert closed.count() > 3
     page.locator("button.fold-switch").click()
     assert closed.count() == 0
-    page.goto(f"{anywhere}/book/saddle_to_saddle/line.html")
+    page.goto(f"{anywhere}/book/saddle_to_saddle/two_points.html")
     assert closed.count() == 0
     page.locator("button.fold-switch").click()
     assert closed.count() > 3
