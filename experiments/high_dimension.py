@@ -8,7 +8,7 @@ import torch
 
 from experiments.comparison import rounded
 from experiments.registry import Experiment
-from lib.models.two_layer import Start
+from lib.models.two_layer import Start, TwoLayer
 from lib.training.descent import spherical_descent
 from lib.training.losses import SQUARE
 
@@ -34,22 +34,32 @@ class HighDimension:
     pictured: tuple[int, ...] = (4,)
 
 
+def _layer(generator: torch.Generator, outputs: int, inputs: int, deviation: float) -> torch.Tensor:
+    torch.empty(outputs, inputs).uniform_(generator=generator)  # the default that the code overwrites
+    return torch.empty(outputs, inputs).normal_(std=deviation, generator=generator)
+
+
+def _teacher(config: HighDimension, generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
+    hidden = _layer(generator, config.teacher, config.dimension, (config.teacher * config.dimension) ** -0.5)
+    return hidden, _layer(generator, 1, config.teacher, config.teacher**-0.5)
+
+
+def teacher(config: HighDimension, seed: int) -> TwoLayer:
+    """Return the network that gives the labels of a seed."""
+    hidden, output = _teacher(config, torch.Generator().manual_seed(seed))
+    return TwoLayer(hidden.double().numpy(), output[0].double().numpy())
+
+
 def draw(config: HighDimension, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Inputs (n, d), labels (n,), start (m, d) of unit scale and output signs (m,) of a seed.
 
     The draws, and those that it makes and drops, are in the order of the published code, whose seed is 4.
     """
     generator = torch.Generator().manual_seed(seed)
-
-    def layer(outputs: int, inputs: int, deviation: float) -> torch.Tensor:
-        torch.empty(outputs, inputs).uniform_(generator=generator)  # the default that the code overwrites
-        return torch.empty(outputs, inputs).normal_(std=deviation, generator=generator)
-
-    hidden = layer(config.teacher, config.dimension, (config.teacher * config.dimension) ** -0.5)
-    output = layer(1, config.teacher, config.teacher**-0.5)
+    hidden, output = _teacher(config, generator)
     inputs = torch.randn(config.examples, config.dimension, generator=generator)
     labels = torch.relu(inputs @ hidden.T) @ output[0]
-    start = layer(config.neurons, config.dimension, 1.0)
+    start = _layer(generator, config.neurons, config.dimension, 1.0)
     torch.empty(1, config.neurons).uniform_(generator=generator)
     signs = 2 * torch.bernoulli(torch.full((1, config.neurons), 0.5), generator=generator)[0] - 1
     x, y, w, s = (part.double().numpy() for part in (inputs, labels, start, signs))

@@ -16,7 +16,8 @@ PAGES = [*EXECUTED, BENCHMARKS, *(BOOK / f"{page}.md" for page in ("comparison",
 # Those that train torch networks; those of saddle to saddle are drawn by torch, as in the authors' code.
 WITH_TORCH = {
     "sigmoidal_curves/light_effect.md",
-    "saddle_to_saddle/high_dimension.md",
+    "saddle_to_saddle/near_orthogonality.md",
+    "saddle_to_saddle/usual_scale.md",
     "early_alignment/real_digits.md",
     "early_alignment/one_layer.md",
     "gradient_starvation/forgetting.md",
@@ -113,7 +114,12 @@ def test_what_a_module_does_when_it_is_imported_changes_all_that_reach_it(copy):
     [
         (
             "results/records/boursier2022-figure-6/full.json",
-            {"saddle_to_saddle/high_dimension.md", "comparison.md", "experiments.md"},
+            {
+                "saddle_to_saddle/near_orthogonality.md",
+                "saddle_to_saddle/usual_scale.md",
+                "comparison.md",
+                "experiments.md",
+            },
         ),
         ("book/paper_values/combes2018.yml", {"comparison.md"}),
         ("results/benchmarks.json", {"benchmarks.md"}),
