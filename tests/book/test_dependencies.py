@@ -36,7 +36,7 @@ WITHOUT_TORCH = (
     "lib.flow lib.theory lib.geometry lib.data.digits lib.data.synthetic lib.data.two_inputs lib.figures "
     "experiments.claims experiments.clusters experiments.regimes"
 )
-TRACED = ("sigmoidal_curves/clock.md", "early_alignment/stages.md", "gradient_starvation/dual_problem.md")
+TRACED = ("sigmoidal_curves/clock.md", "early_alignment/staircase.md", "gradient_starvation/dual_problem.md")
 
 
 def code(path):

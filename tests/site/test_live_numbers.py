@@ -15,7 +15,7 @@ from lib.geometry.level_sets import boundary_angles
 from lib.geometry.programs import agreement_program, extended_agreement_program, linear_svm
 from lib.models.two_layer import Start, TwoLayer
 from lib.seeds import generator
-from lib.theory.alignment import alignment_constants
+from lib.theory.alignment import alignment_constants, class_sums
 from lib.theory.dual import FeatureProblem, primal_responses, rotation, two_features
 from lib.theory.orthogonal import two_plateaus
 from lib.training.losses import EXPONENTIAL, LOGISTIC, SQUARE
@@ -270,7 +270,11 @@ def test_the_bounds_are_those_of_the_chapter(call, degrees):
     given = np.deg2rad(degrees).tolist(), CLASSES.tolist(), NEURONS
     drawn = call("live/separation", "m.bounds", *given)
     c = alignment_constants(FAN, SIGNS, circle(degrees), CLASSES)
-    ours = (2 + 3 * np.log1p(1 / c.mu) - np.log(c.zeta_2)) / (c.kappa * c.x_min)
+    inside = ((FAN @ circle(degrees).T > 0) == (CLASSES * SIGNS[:, None] < 0)).all(axis=1)
+    sums = np.where(SIGNS[:, None] > 0, *class_sums(circle(degrees), CLASSES)[::-1])
+    sizes = np.linalg.norm(sums, axis=1)
+    stays = np.arctanh(np.where(inside, (FAN * sums).sum(axis=1) / sizes, 0)) / sizes
+    ours = stays.max() + 2 - 2 * np.log(c.mu)
     printed = 16 * np.log(c.n) / (min(c.zeta, c.xi) * np.sqrt(c.mu) * c.x_min)
     np.testing.assert_allclose([drawn["ours"], drawn["printed"]], [ours, printed], rtol=1e-7)
 

@@ -14,13 +14,24 @@ export function leastSine(angles, labels, neurons) {
   return Math.min(1, ...away.filter((angle) => Math.abs(angle) < Math.PI / 2).map((angle) => Math.sin(angle) ** 2));
 }
 
+// The longest stay of a neuron in the region of the other class: the log of the cotangent of half its angle to the sum
+// of that class, over the length of this sum.
+function longestStay(angles, labels, neurons) {
+  const stays = neurons.map(({ angle, sign }) => {
+    const inside = angles.every((one, i) => Math.cos(one - angle) > 0 === labels[i] * sign < 0);
+    if (!inside) return 0;
+    const repelling = sum(angles.map(unit), labels.map((label) => (label * sign < 0 ? 1 : 0)));
+    return -Math.log(Math.tan(Math.abs(wrap(angle - angleOf(repelling))) / 2)) / Math.hypot(...repelling);
+  });
+  return Math.max(0, ...stays);
+}
+
 // Bounds on the time of the last change, for orthogonally separable data: the book's, and what the paper's proof gives.
 export function bounds(angles, labels, neurons) {
   const mu = leastCosine(angles, labels);
   const start = leastSine(angles, labels, neurons);
-  const margin = Math.cos(Math.acos(mu) / 2);
   return {
-    ours: (2 + 3 * Math.log1p(1 / mu) - Math.log(start)) / margin,
+    ours: longestStay(angles, labels, neurons) + 2 - 2 * Math.log(mu),
     printed: (16 * Math.log(angles.length)) / (Math.min(start, mu ** 2) * Math.sqrt(mu)),
   };
 }
