@@ -1,6 +1,7 @@
 """The command ``python -m experiments``: run experiments, and see what is recorded of them."""
 
 import argparse
+import fcntl
 import multiprocessing
 import os
 import signal
@@ -51,12 +52,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _list(options: argparse.Namespace) -> int:
-    for name in EXPERIMENTS:
-        experiment = find(name)
-        print(f"{name}: {experiment.title}")
+    for experiment in map(find, EXPERIMENTS):
+        print(f"{experiment.name}: {experiment.title}")
         for variant in experiment.configurations:
             try:
-                record = recorded(name, variant, options.records)
+                record = recorded(experiment.name, variant, options.records)
                 print(f"    {variant}: {'; stale: '.join([str(record), *record.stale()[:1]])}")
             except NoRecord:
                 print(f"    {variant}: not recorded")
@@ -65,20 +65,24 @@ def _list(options: argparse.Namespace) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     experiment = find(options.name)
+    experiment.config(options.variant)
     count = whole("seeds", options.seeds, 1)
     device = choice("device", options.device, experiment.devices)
     cores = 1 if device == "cuda" else joblib.cpu_count()
     jobs = whole("jobs", cores if options.jobs is None else options.jobs, 1)
-    record = current(options.name, options.variant, options.records)
-    to_do = [seed for seed in range(count) if seed not in record.seeds]
-    about = {
-        "command": f"{command(options.name, options.variant)} --seeds {count}",
-        "commit": commit(),
-        "device": device,
-        "backend": "loky" if options.dask is None else "dask",
-        "started": datetime.now(UTC).isoformat(timespec="milliseconds"),
-    }
-    with joblib.parallel_config(**_workers(options.dask, jobs)):
+    path = options.records / options.name / f"{options.variant}.lock"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "w") as lock, joblib.parallel_config(**_workers(options.dask, jobs)):
+        fcntl.flock(lock, fcntl.LOCK_EX)  # after a run of the same: what that leaves need not be run again
+        record = current(options.name, options.variant, options.records)
+        to_do = [seed for seed in range(count) if seed not in record.seeds]
+        about = {
+            "command": f"{command(options.name, options.variant)} --seeds {count}",
+            "commit": commit(),
+            "device": device,
+            "backend": "loky" if options.dask is None else "dask",
+            "started": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        }
         results = joblib.Parallel(batch_size=1, return_as="generator_unordered")(
             joblib.delayed(run_seed)(experiment, options.variant, seed, device) for seed in to_do
         )

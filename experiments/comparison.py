@@ -30,11 +30,9 @@ def to_scale(values: Any, digits: int = 4) -> Any:
             float(round(value, decimals)) + 0.0 if isinstance(value, float) else to_scale(value, digits)
             for value in values
         ]
-    return (
-        rounded(values, digits)
-        if isinstance(values, float)
-        else _inside(values, partial(to_scale, digits=digits))
-    )
+    if isinstance(values, float):
+        return rounded(values, digits)
+    return _inside(values, partial(to_scale, digits=digits))
 
 
 def _inside(values: Any, change: Callable[[Any], Any]) -> Any:

@@ -20,9 +20,6 @@ def numbers(
 
     ``ends`` says with brackets which ends belong to the interval: ``"[)"`` holds ``low`` and not ``high``.
     Numbers written as text are refused.
-
-    >>> numbers("frequency", [0.2, 1], 0, 1, "(]")
-    array([0.2, 1. ])
     """
     allowed = f"allowed: real numbers in {ends[0]}{low:g}, {high:g}{ends[1]}"
     try:
@@ -47,11 +44,7 @@ def array(
     high: float = np.inf,
     ends: str = "()",
 ) -> np.ndarray:
-    """Return ``value`` as an array of floats of this shape, its entries as in :func:`numbers`.
-
-    >>> array("inputs", [[1, 2], [3, 4], [5, 6]], ("n", 2)).shape
-    (3, 2)
-    """
+    """Return ``value`` as an array of floats of this shape, its entries as in :func:`numbers`."""
     entries = numbers(name, value, low, high, ends)
     lengths: dict[str, int] = {}
     fits = entries.ndim == len(shape) and all(
@@ -100,11 +93,4 @@ def choice(name: str, value: Any, allowed: Collection[str]) -> str:
     """Return ``value`` if it is one of the ``allowed`` words."""
     if not isinstance(value, str) or value not in allowed:
         raise ValueError(f"{name} is {value!r}, allowed: {', '.join(map(repr, allowed))}")
-    return value
-
-
-def random_generator(name: str, value: Any) -> np.random.Generator:
-    """Return ``value`` if it is a generator of random numbers."""
-    if not isinstance(value, np.random.Generator):
-        raise ValueError(f"{name} is {value!r}, allowed: a numpy.random.Generator")
     return value

@@ -65,11 +65,6 @@ def panels(columns: int = 1, rows: int = 1, height: float = 3.0, **options: Any)
     """Return a figure as wide as the text, and its axes: one, or an array of them as ``plt.subplots`` gives.
 
     ``height`` is inches per row; ``options`` go to ``plt.subplots``.
-
-    >>> figure, axes = panels(3, rows=2, height=2)
-    >>> axes.shape, figure.get_size_inches().tolist()
-    ((2, 3), [7.2, 4.0])
-    >>> plt.close(figure)
     """
     return plt.subplots(rows, columns, figsize=(WIDTH, rows * height), **options)
 

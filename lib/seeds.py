@@ -48,9 +48,6 @@ def draws(families: Sequence[Any], first: int, each: int = 5) -> Iterator[tuple[
 
     A family is anything that tells how to draw; the generators are those of :func:`lib.seeds.generator`, a
     new one each time.  Raises ``ValueError`` unless ``each`` is a whole number from 1 on.
-
-    >>> [family for family, rng in draws(["wide", "narrow"], 10, each=2)]
-    ['wide', 'wide', 'narrow', 'narrow']
     """
     for k in range(whole("each", each, 1) * len(families)):
         yield families[k // each], generator(first + k)
@@ -62,10 +59,6 @@ def likely_range(law: rv_frozen, entries: int, sides: int = 2) -> tuple[Any, Any
     Of so many ``entries`` with this law some lies beyond them, on one of the ``sides`` (1 or 2) that are
     checked, with a chance of at most 1e-4, by Bonferroni's inequality.  ``law`` is a frozen distribution of
     `scipy.stats`.  Raises ``ValueError`` unless there are entries and sides.
-
-    >>> from scipy.stats import binom
-    >>> [int(end) for end in likely_range(binom(2000, 0.5), 10)]
-    [901, 1099]
     """
     chance = FALSE_ALARM / (whole("entries", entries, 1) * wholes("sides", sides, 1, 2))
     return law.ppf(chance), law.isf(chance)

@@ -59,7 +59,6 @@ def test_what_is_allowed_is_returned_as_floats(found, expected):
         (lambda: checks.wholes("x", [1, 9], 0, 8), "x holds 9.0, allowed: whole numbers from 0 to 8"),
         (lambda: checks.signs("x", [1, 0], ("n",)), "x holds 0.0, allowed: +1 and -1"),
         (lambda: checks.choice("x", "c", ("a", "b")), "x is 'c', allowed: 'a', 'b'"),
-        (lambda: checks.random_generator("x", 0), "x is 0, allowed: a numpy.random.Generator"),
     ],
 )
 def test_what_is_not_allowed_is_named(check, message):
@@ -114,7 +113,6 @@ def descend(network=NETWORK, inputs=X, labels=Y, loss=LOGISTIC, **options):
         (lambda: Start(X, [0.0], [1, -1]), "log_norms has shape"),
         (lambda: Start(X, [0.0, 0.0], [1, 2]), r"signs holds 2\.0"),
         (lambda: Start.gaussian(0, 2, 0.0, rng=RNG), "m is 0"),
-        (lambda: Start.gaussian(3, 2, 0.0, rng=7), "rng is 7"),
         (lambda: TwoLayer(X, [1.0]), "w has shape"),
         (lambda: TwoLayer(X, Y, slope=1.5), r"slope is 1\.5"),
         (lambda: Start([[1.0]], [800.0], [1]).network(), "w holds inf"),

@@ -73,18 +73,16 @@ def antipodal_gaussians(
     return labels[:, None] * np.asarray(mean) + spread * rng.standard_normal((n, np.size(mean))), labels
 
 
-def two_moons_with_gap(
-    n: int, gap: float, *, rng: np.random.Generator, noise: float = 0.1
-) -> tuple[np.ndarray, np.ndarray]:
+def two_moons_with_gap(n: int, gap: float, *, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Draw two half circles with a gap along the first axis: inputs (n, 2), labels +1 and -1 (n,).
 
     Scikit-learn's two moons, turned and moved until the tips of both lie at zero; their first coordinate c
     then becomes ``y (|c| + gap)``.  With ``gap > 0`` the classes lie ``2 gap`` apart, with ``gap < 0`` they
-    overlap [pezeshki2021, Fig. 1].  ``noise`` is the standard deviation before.
+    overlap [pezeshki2021, Fig. 1].  Their noise has the standard deviation 0.1 before.
     """
     from sklearn.datasets import make_moons  # here, for it takes a second that the other families do not need
 
-    points, classes = make_moons(n, noise=noise, random_state=int(rng.integers(2**32)))
+    points, classes = make_moons(n, noise=0.1, random_state=int(rng.integers(2**32)))
     labels = 2.0 * classes - 1.0
     height = points[:, 1] - 0.3 * labels
     height -= height.mean()

@@ -109,12 +109,6 @@ def alignment_phase(
     naming neuron and datum, or with ``sliding=True`` follows the Filippov solution, which slides along the
     boundary.  Raises ``ValueError`` naming any other bad argument.
     [min2024, Sec. 3; boursier2022, App. B; closed form ours]
-
-    Example: a unit that loses the datum that pushes it, and then grows like ``exp(omega t + kappa)``.
-
-    >>> phase = alignment_phase([[1.0, 1.0]], [1], np.eye(2), [1.0, -1.0])
-    >>> phase.events.time.round(6), phase.patterns, [part.round(6) for part in phase.asymptotics]
-    (array([0.623225]), array([[ True, False]]), [array([1.]), array([-0.276652])])
     """
     w, inputs = array("w", w, ("m", "d")), array("inputs", inputs, ("n", "d"))
     if (zero := np.flatnonzero(~w.any(axis=1))).size:

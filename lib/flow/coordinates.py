@@ -130,6 +130,7 @@ class Balanced:
     def gradients(self, state: np.ndarray, gates: np.ndarray, inputs: np.ndarray) -> np.ndarray:
         v, c = self.split(state)
         pulls = c[:, None] * gates
+        # As if a direction could get longer: of errors, for which they are asked, a bound.
         return np.hstack([_outer(pulls, inputs), 2 * (pulls * (v @ inputs.T)).T])
 
     def outgrown(self, state: np.ndarray) -> bool:

@@ -42,9 +42,6 @@ def regions(patterns: ArrayLike, labels: ArrayLike) -> np.ndarray:
 
     "dead": no datum is active, also where the data are of one sign; "S+": exactly the positive data are
     active; "S-": exactly the negative data are; "other": none of these.  [min2024, Sec. 3]
-
-    >>> regions([[True, False], [False, False], [True, True]], [1, -1])
-    array(['S+', 'dead', 'other'], dtype='<U5')
     """
     active, positive = np.asarray(patterns, dtype=bool), np.asarray(labels) > 0
     found = np.full(active.shape[:-1], "other", dtype="<U5")

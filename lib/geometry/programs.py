@@ -13,7 +13,7 @@ from itertools import combinations, product
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import nnls
+from scipy.optimize import lsq_linear, nnls
 
 from lib.checks import array, number, signs
 from lib.geometry.patterns import lengths
@@ -81,10 +81,6 @@ def least_norm(rows: ArrayLike, bounds: ArrayLike) -> ProgramSolution:
     Raises ``ValueError`` for other shapes and values; :class:`Infeasible`, a ``ValueError``;
     :class:`SolverFailure` when rounding hides whether there is a solution (its norm would be above some 1e7,
     in units of bounds over rows).
-
-    >>> solution = least_norm([[1.0, 0.0], [1.0, 1.0], [3.0, 1.0]], [1.0, 3.0, 0.0])
-    >>> solution.x.round(12), solution.duals.round(12), abs(solution.gap) < 1e-12
-    (array([1.5, 1.5]), array([0. , 1.5, 0. ]), True)
     """
     rows = _filled("rows", array("rows", rows, ("n", "p")))
     bounds = array("bounds", bounds, (len(rows),))
@@ -95,9 +91,7 @@ def least_norm(rows: ArrayLike, bounds: ArrayLike) -> ProgramSolution:
     # solution x, and zero if there is none.
     stacked = np.vstack([unit.T, target / size])
     try:
-        weights, distance = nnls(
-            stacked, np.append(np.zeros(unit.shape[1]), 1.0), maxiter=50 * max(stacked.shape)
-        )
+        weights, distance = _nearest(stacked, np.append(np.zeros(unit.shape[1]), 1.0))
     except RuntimeError as error:
         raise SolverFailure(f"{error} Remove rows that repeat others, or scale the data.") from None
     active = np.flatnonzero(weights)
@@ -116,7 +110,9 @@ def least_norm(rows: ArrayLike, bounds: ArrayLike) -> ProgramSolution:
         )
     duals = np.zeros(len(rows))
     multipliers, *_ = np.linalg.lstsq(unit[active].T, x, rcond=None)
-    duals[active] = np.maximum(multipliers, 0) * size / sizes[active]
+    if (multipliers < 0).any():  # of rows that depend on each other, which others can do without
+        multipliers, _ = _nearest(unit[active].T, x)
+    duals[active] = multipliers * size / sizes[active]
     return ProgramSolution(rows, bounds, x * size, duals)
 
 
@@ -199,10 +195,6 @@ def agreement_program(inputs: ArrayLike, labels: ArrayLike, slope: float) -> Pro
     :func:`agreement_features`.  Raises ``ValueError`` for other shapes and values, :class:`Infeasible` for
     data that no hyperplane through the origin separates, although the program itself asks less: with ``slope
     < 1`` it is feasible as soon as each class lies in a half-space of its own.  [sarussi2021, Eq. 8]
-
-    >>> solution = agreement_program([[1.0, 0.0], [-1.0, 0.0]], [1, -1], slope=0.25)
-    >>> solution.x, abs(solution.gap) < 1e-15
-    (array([ 0.8,  0. , -0.8,  0. ]), True)
     """
     linear_svm(inputs, labels)
     features = agreement_features(inputs, labels, slope)
@@ -295,10 +287,6 @@ def minimum_norm_interpolation(inputs: ArrayLike, labels: ArrayLike, *, slope: f
     from 0 to below 1.  Raises ``ValueError`` for other shapes and values, and for data that no ReLU network
     without bias interpolates, naming two on one ray; :class:`SolverFailure` if the solver gives up or leaves
     a residual of 1e-6.
-
-    >>> solved = minimum_norm_interpolation([[-0.5, 1.0], [2.0, 1.0]], [-1.0, 1.0])
-    >>> round(solved.value, 6), solved.network([[2.0, 1.0]]).round(6)
-    (1.341641, array([1.]))
     """
     import cvxpy  # takes seconds, and few who import this module solve this program
 
@@ -366,8 +354,19 @@ def largest_response(inputs: np.ndarray, duals: np.ndarray, slope: float) -> flo
     for on in product((False, True), repeat=len(inputs)):
         outward = np.where(on, -1.0, 1.0)[:, None] * inputs
         gradient = (np.where(on, 1.0, slope) * duals) @ inputs
-        best = max(best, nnls(outward.T, gradient)[1], nnls(outward.T, -gradient)[1])
+        best = max(best, _nearest(outward.T, gradient)[1], _nearest(outward.T, -gradient)[1])
     return best
+
+
+def _nearest(columns: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return the weights, zero or more, of the sum of columns that is nearest to the target, and how far."""
+    weights, distance = nnls(columns, target, maxiter=50 * max(columns.shape))
+    found = float(np.linalg.norm(columns @ weights - target))
+    if abs(found - distance) > 1e-9 * np.linalg.norm(target):
+        # Where columns depend on each other, SciPy may return others than it means (scipy/scipy#25389).
+        weights = lsq_linear(columns, target, (0, np.inf), method="bvls", tol=1e-15).x
+        distance = float(np.linalg.norm(columns @ weights - target))
+    return weights, distance
 
 
 def _filled(name: str, rows: np.ndarray) -> np.ndarray:

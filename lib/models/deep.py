@@ -29,18 +29,17 @@ def gradients(
     inputs: ArrayLike,
     labels: ArrayLike,
     loss_slope: Callable[[np.ndarray, np.ndarray], np.ndarray],
-    slope_at_zero: float = 0.0,
 ) -> list[np.ndarray]:
     """Return the gradients of the summed loss in all layers, in their shapes.
 
     ``loss_slope`` maps outputs (..., n, 1) and labels (n, 1) to the derivatives of the loss of each example,
-    as those of :mod:`lib.training.losses` do; ``slope_at_zero`` is the derivative of the ReLU at zero.
+    as those of :mod:`lib.training.losses` do; at zero the derivative of the ReLU is 0.
     """
     *hidden, logits = _preactivations(layers, inputs)
     signal, found = loss_slope(logits, np.asarray(labels)[:, None]), []
     for weights, z in zip(layers[:0:-1], hidden[::-1], strict=True):
         found.append(np.swapaxes(signal, -1, -2) @ np.maximum(z, 0))
-        signal = (signal @ weights) * np.heaviside(z, slope_at_zero)
+        signal = (signal @ weights) * (z > 0)
     found.append(np.swapaxes(signal, -1, -2) @ np.asarray(inputs))
     return found[::-1]
 

@@ -30,12 +30,6 @@ class Features:
     """The decomposition ``Y Phi = U S V^T`` with the signs fixed [pezeshki2021, Definition 1].
 
     ``u`` is (n, r), ``strengths`` (r,) in decreasing order, ``v`` (parameters, r).
-
-    >>> features = decompose([[2.0, 0.0], [2.0, 1.0]])
-    >>> features.strengths.round(4), features.coherences.round(4)
-    (array([2.9208, 0.6847]), array([0.9981, 0.0621]))
-    >>> features.responses([1.0, 1.0]).round(4)
-    array([1.4115, 0.0879])
     """
 
     u: np.ndarray

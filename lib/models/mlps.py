@@ -24,14 +24,6 @@ class MlpBatch(torch.nn.Module):
 
     Weights are (seeds, inputs, outputs) and biases (seeds, 1, outputs), one pair a layer.  Called with inputs
     of shape (n, d), the same for all seeds, or (seeds, n, d), it returns logits of shape (seeds, n).
-
-    Example: the absolute value, and twice it, of one input.
-
-    >>> weights = [torch.tensor([[[1.0, -1.0]]] * 2), torch.tensor([[[1.0], [1.0]], [[2.0], [2.0]]])]
-    >>> network = MlpBatch(weights, [torch.zeros(2, 1, 2), torch.zeros(2, 1, 1)])
-    >>> network(torch.tensor([[-3.0], [0.5]])).detach()
-    tensor([[3.0000, 0.5000],
-            [6.0000, 1.0000]])
     """
 
     def __init__(self, weights: Sequence[torch.Tensor], biases: Sequence[torch.Tensor]) -> None:
@@ -63,13 +55,6 @@ def gradient_function(network: torch.nn.Module) -> Callable[[torch.Tensor, Value
     The function takes inputs as the network does, and ``value``, which maps logits (seeds, n) to one number a
     seed.  It returns the gradients of their sum, each seed's own, in the order of ``network.parameters()``.
     It follows the parameters when they are changed in place.
-
-    Example: the slope of the mean logit in the last bias is 1 for each seed.
-
-    >>> network = draw_mlps((2, 3, 1), seed_generators(0, 2))
-    >>> inputs = torch.ones(4, 2, dtype=torch.float64)
-    >>> gradient_function(network)(inputs, lambda logits: logits.mean(dim=-1))[-1].flatten()
-    tensor([1., 1.], dtype=torch.float64)
     """
     parameters: list[torch.Tensor] = [value for value in network.parameters() if value.requires_grad]
     if isinstance(network, MlpBatch) and len(parameters) == 2 * len(network.weights) > 2:

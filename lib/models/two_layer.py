@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lib import checks
-from lib.checks import array, number, numbers, random_generator, whole
+from lib.checks import array, number, numbers, whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,12 +21,6 @@ class TwoLayer:
     [0, 1] is the slope for negative pre-activations: 0 is ReLU, 1 a linear network.  At zero the derivative
     of ``phi`` is ``slope``.  Inputs have shape (n, d), or (..., n, d) with inputs for each network.
     Raises ``ValueError`` for other shapes of weights, non-finite ones, and slopes outside [0, 1].
-
-    Example: ``|x|`` from two units.
-
-    >>> network = TwoLayer(w=[[1.0], [-1.0]], a=[1.0, 1.0])
-    >>> network([[-3.0], [0.5]])
-    array([3. , 0.5])
     """
 
     w: np.ndarray
@@ -52,9 +46,6 @@ class TwoLayer:
 
         ``w`` is (..., m, d), ``signs`` (m,) or (..., m) are +1 and -1.  Raises ``ValueError`` for other
         signs, and as the network itself does.
-
-        >>> TwoLayer.balanced([[3.0, 4.0], [0.0, 2.0]], [1, -1]).a
-        array([ 5., -2.])
         """
         weights = numbers("w", w)
         norms = np.linalg.norm(weights, axis=-1)
@@ -131,7 +122,7 @@ class Start:
 
         ``m`` neurons, ``d`` inputs; the draw does not depend on the scale.
         """
-        g = _gaussian(m, d, rng)
+        g = rng.standard_normal((whole("m", m, 1), whole("d", d, 1)))
         signs = rng.choice([-1.0, 1.0], size=m)
         norms = np.linalg.norm(g, axis=1)
         return cls(g / norms[:, None], np.log(norms) + number("log_scale", log_scale), signs)
@@ -141,7 +132,7 @@ class Start:
         cls, k: int, d: int, log_scale: float, *, rng: np.random.Generator, v: float = 1.0
     ) -> Start:
         """Draw k neurons of output weight ``v``, then k of ``-v``; ``w_j`` as in `gaussian`."""
-        g = _gaussian(2 * whole("k", k, 1), d, rng)
+        g = rng.standard_normal((2 * whole("k", k, 1), whole("d", d, 1)))
         norms, outputs = np.linalg.norm(g, axis=1), np.full(2 * k, np.log(number("v", v, 0)))
         log_norms = np.log(norms) + number("log_scale", log_scale)
         return cls(g / norms[:, None], log_norms, np.repeat([1.0, -1.0], k), outputs)
@@ -200,7 +191,3 @@ def _signs(value: ArrayLike, m: tuple[int, ...]) -> np.ndarray:
     """Return signs of all neurons of all networks, (..., m), that were given for all or for one network."""
     s = numbers("signs", value)
     return np.broadcast_to(checks.signs("signs", s, m if s.ndim > 1 else m[-1:]), m)
-
-
-def _gaussian(m: int, d: int, rng: np.random.Generator) -> np.ndarray:
-    return random_generator("rng", rng).standard_normal((whole("m", m, 1), whole("d", d, 1)))

@@ -49,10 +49,6 @@ def alignment_constants(
     """Return the constants for neurons (m, d) with output signs (m,).
 
     Raises ``ValueError`` when mu is not positive (Assumption 1), naming the pair of data.
-
-    >>> constants = alignment_constants([[0.0, 1.0]], [1], [[1.0, 0.0], [0.6, 0.8]], [1, 1])
-    >>> round(constants.mu, 12), round(constants.zeta, 12), constants.zeta_2
-    (0.6, 0.8, 1.0)
     """
     norms = np.linalg.norm(inputs, axis=1)
     if (mu := least_signed_cosine(inputs, labels)) <= 0:

@@ -22,10 +22,6 @@ class FeatureProblem:
     ``u`` has shape (n, r) with orthonormal columns, ``strengths`` (r,) are the singular values, ``ridge`` is
     the factor of half the squared norm of the parameters, the loss being summed over the n examples (for a
     mean loss it is n times the weight decay).  The rotation V plays no part.
-
-    >>> problem = FeatureProblem(np.eye(2), np.array([2.0, 1.0]), ridge=0.5)
-    >>> problem.coupling.tolist(), problem.responses([0.1, 0.2]).tolist()
-    ([[8.0, 0.0], [0.0, 2.0]], [0.8, 0.4])
     """
 
     u: np.ndarray

@@ -13,11 +13,7 @@ from scipy.special import expi, expit
 
 
 def log_integral(u: ArrayLike) -> np.ndarray:
-    """Return ``F(u) = log u + Ei(u)`` for u above 0, of any shape; it increases from minus infinity.
-
-    >>> log_integral([1e-9, 1.0, 10.0]).round(6).tolist()
-    [-40.869316, 1.895118, 2494.531561]
-    """
+    """Return ``F(u) = log u + Ei(u)`` for u above 0, of any shape; it increases from minus infinity."""
     return np.log(u) + expi(u)
 
 
@@ -26,9 +22,6 @@ def inverse_log_integral(value: ArrayLike) -> np.ndarray:
 
     Halley's method in ``log u``, of which F is a convex function, from above: ``F(u) >= 2 log(u) + gamma``,
     and ``u <= log F + log log F + 1`` for F of 2 or more.
-
-    >>> inverse_log_integral([-40.869316, 1.895118, 1e300]).round(6).tolist()
-    [0.0, 1.0, 697.321337]
     """
     value = np.asarray(value, dtype=float)
     large = np.log(np.maximum(value, 2.0))
@@ -44,9 +37,6 @@ def logit(times: ArrayLike, u0: ArrayLike, norm: ArrayLike = 1.0) -> np.ndarray:
     """Return the logit of a balanced neuron that starts at ``u0`` above 0, ``F^-1(F(u0) + 2 norm t)``.
 
     Times up to some 1e300, and ``u0`` up to 700 [combes2018, Theorem 3.2].
-
-    >>> logit([0.0, 3.0, 1e6], 0.1).round(6).tolist()
-    [0.1, 1.048564, 17.295107]
     """
     moved = log_integral(u0) + 2 * np.multiply(norm, times)
     return np.maximum(inverse_log_integral(moved), u0)  # no rounding below the start
@@ -56,9 +46,6 @@ def saddle(c: ArrayLike, n1: ArrayLike, n2: ArrayLike) -> tuple[np.ndarray, np.n
     """Return ``s`` and the two rates, the negative one first, of the rest ``alpha = beta = s, a = 0``.
 
     ``c = alpha^2 / n1^2 + beta^2 / n2^2 - a^2`` above 0; the flow is that of the sum of the two losses.
-
-    >>> [float(part) for part in saddle(2.0, 1.0, 1.0)]
-    [1.0, -1.0, 0.5]
     """
     s_squared = np.divide(c, np.power(n1, -2.0) + np.power(n2, -2.0))
     squares = np.square(n1) + np.square(n2)

@@ -49,9 +49,6 @@ def class_heights(inputs: ArrayLike, labels: ArrayLike) -> Pair:
     """Return the norms of ``y_k/R_k`` over the positive and over the negative labels.
 
     They are the squared norms that the two groups of a minimum-norm interpolator have.
-
-    >>> class_heights([[1, 0, 0], [0, 2, 0], [0, 0, 1]], [3, 8, -1])
-    Pair(positive=5.0, negative=1.0)
     """
     scaled = np.asarray(labels) / lengths(inputs)
     return _norms((scaled[scaled > 0], scaled[scaled < 0]))
@@ -70,10 +67,6 @@ def aligned_groups(directions: ArrayLike, signs: ArrayLike, inputs: ArrayLike, l
 
     ``directions`` (m, d) have any norms, ``signs`` (m,) are +1 and -1.  Active means ``<w, x> > 0``; the
     paper admits 0, where a neuron never becomes active.  [boursier2022, Eq. 5-6]
-
-    >>> groups = aligned_groups([[1, 1], [1, -1], [-1, 1]], [1, 1, -1], np.eye(2), [2.0, -1.0])
-    >>> groups.positive.tolist(), groups.negative.tolist()
-    ([0, 1], [2])
     """
     s, y = np.asarray(signs), np.asarray(labels)
     # Seen by more than what rounding makes of a neuron on a boundary.
@@ -99,13 +92,6 @@ class TwoPlateaus:
     the limit theta*: neurons outside the groups have log-norm -inf.  ``idle_log_norms`` (m,) are the
     log-norms that the other neurons are left with, to leading order (-inf for the groups).  ``label_norms``
     are ``|y_+|`` and ``|y_-|``.
-
-    >>> start = Start(np.eye(2), [-50.0, -50.0], [1, -1])
-    >>> theory = two_plateaus(start, np.eye(2), [2.0, -1.0])
-    >>> theory.heights, [round(time, 3) for time in theory.half_times]
-    (Pair(positive=2.0, negative=1.0), [50.347, 100.0])
-    >>> theory.loss([0.0, 75.0, 200.0]).round(3).tolist()
-    [1.25, 0.25, 0.0]
     """
 
     n: int

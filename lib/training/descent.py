@@ -107,12 +107,6 @@ def gradient_descent(
 
     Raises ``ValueError`` naming a bad argument, and :class:`Diverged`, which keeps the run until then, when
     the weights of one of the networks are no longer finite.
-
-    >>> from lib.training.losses import SQUARE
-    >>> run = gradient_descent(TwoLayer([[0.5]], [0.5]), [[1.0]], [1.0], SQUARE, step=0.1, steps=2,
-    ...                        record=lambda network: network.a.item())
-    >>> run.steps, [round(a, 4) for a in run.recorded]
-    (array([0, 2]), [0.5, 0.5757])
     """
     if not isinstance(network, TwoLayer):
         raise ValueError(f"network is {network!r}, allowed: a TwoLayer")
@@ -161,12 +155,6 @@ def spherical_descent(
     ``start`` is balanced.  Data and ``record_at`` are as in :func:`gradient_descent`.  ``record`` is called
     with the network as a ``Start``, which the run's ``network`` is too.  Errors as of
     :func:`gradient_descent`.
-
-    >>> from lib.training.losses import SQUARE
-    >>> run = spherical_descent(Start([[1.0]], [-5.0], [1]), [[1.0]], [1.0], SQUARE, step=0.1, steps=200,
-    ...                         record=lambda now: np.exp(2 * now.log_norms).item(), record_at=[0, 50, 200])
-    >>> [round(size, 4) for size in run.recorded]
-    [0.0, 0.518, 1.0]
     """
     if not isinstance(start, Start) or not np.array_equal(start.log_norms, start.log_outputs):
         raise ValueError(f"start is {start!r}, allowed: a balanced Start")

@@ -24,14 +24,6 @@ class Loss:
     ``value`` and ``slope`` (the derivative in ``f``) take outputs and labels that broadcast against each
     other and return an array of their common shape.  ``classifies`` says that labels are +1 and -1, otherwise
     they are real numbers.
-
-    Example: a loss of one's own serves wherever the library's do.
-
-    >>> absolute = Loss("absolute", lambda f, y: abs(f - y), lambda f, y: np.sign(f - y), classifies=False)
-    >>> absolute.slope(np.array([0.5, 2.5]), 1.0)
-    array([-1.,  1.])
-    >>> LOGISTIC.value([0, 1e4], -1)
-    array([6.93147181e-01, 1.00000000e+04])
     """
 
     name: str

@@ -103,6 +103,13 @@ def test_what_is_recorded_is_not_run_again_and_more_seeds_are_added(tmp_path, ca
     assert f"Recorded counting: 4 seeds, {second['finished'][:10]}\n" in capsys.readouterr().out
 
 
+def test_a_run_waits_for_another_of_the_same_and_takes_what_that_has_found(tmp_path):
+    processes = [started(tmp_path, "slow", 4, "--jobs", "1") for _ in range(2)]
+    outputs = [process.communicate(timeout=120)[0] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], outputs
+    assert on_record(tmp_path) == {0, 1, 2, 3} and [len(calls(seed)) for seed in range(4)] == [1] * 4
+
+
 def test_a_failing_seed_is_told_and_tried_again_by_the_next_run(tmp_path, capsys):
     assert counting(tmp_path, "failing-once", 4) == 1
     assert newest(tmp_path, "failing-once").seeds == [0, 3]

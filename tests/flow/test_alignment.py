@@ -134,6 +134,19 @@ def test_long_run_follows_its_asymptotics():
     np.testing.assert_allclose(omega, np.where(alive, expected, 0.0), rtol=1e-14)
 
 
+@pytest.mark.parametrize("off", [1.0, 1e-3, 1e-7, 1e-10, 1e-13])
+def test_a_neuron_turns_by_the_tangent_of_half_its_angle_however_unstable_its_start(off):
+    """Where nothing changes, ``tan(angle / 2)`` falls as ``exp(-|g| t)``, also from next to the opposite."""
+    w, drift = [[-np.cos(off), np.sin(off)]], 0.7
+    phase = alignment_phase(w, [1], [[1.0, 0.0]], [drift], slope=1.0)
+    times = (np.linspace(0, 8, 9) - np.log(off)) / drift
+    directions, log_norms = phase.at(times)
+    angles = np.arctan2(directions[:, 0, 1], directions[:, 0, 0])
+    half = np.exp(-np.log(np.tan(off / 2)) - drift * times)
+    np.testing.assert_allclose(angles, 2 * np.arctan(half), rtol=1e-9)
+    np.testing.assert_allclose(log_norms[:, 0], np.log(np.sin(off) / np.sin(angles)), atol=1e-9)
+
+
 def test_sliding_raises_and_names_neuron_and_datum():
     # The first two data, on one line, pull to (1, 0.6); the last pushes back: the unit slides along (1, 0).
     inputs, forces = [[1.0, 0.6], [0.5, 0.3], [0.0, 1.0]], [0.5, 1.0, -2.0]

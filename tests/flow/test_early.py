@@ -45,19 +45,29 @@ def test_the_early_phase_of_unbalanced_starts_is_exact(train, power):
 @pytest.mark.parametrize("log_scale", [-0.5, -30.0])
 @pytest.mark.parametrize("balanced", [True, False])
 def test_twins_have_equal_paths(log_scale, balanced):
-    """Each neuron is replaced by two, whose weights are smaller by the root of two: the same network."""
+    """Each neuron is replaced by two, whose squared weights are shares of its own: the same network.
+
+    Every second network begins with neurons on boundaries, where output weights change their signs.
+    """
     for seed in range(6):
-        network = unbalanced(5, 3, seed, scale=1.0)
-        a = np.copysign(np.linalg.norm(network.w, axis=1), network.a) if balanced else network.a
-        once = scaled(TwoLayer(network.w, a), log_scale, "both")
-        twice = Start.of(TwoLayer(np.tile(network.w, (2, 1)), np.tile(a, 2)))
-        twice = twice.scaled(log_scale - np.log(2) / 2)
+        network, x = unbalanced(5, 3, seed, scale=1.0), CLOUD[1:]
+        w = network.w - (seed % 2) * ((network.w * x).sum(axis=1) / (x**2).sum(axis=1))[:, None] * x
+        a = np.copysign(np.linalg.norm(w, axis=1), network.a) if balanced else network.a
+        once, share = scaled(TwoLayer(w, a), log_scale, "both"), np.log([0.3, 0.7])[:, None] / 2
+        twice = Start(
+            np.tile(once.directions, (2, 1)),
+            *(
+                (np.tile(part, (2, 1)) + change * share).ravel()
+                for part, change in ((once.log_norms, 1), (once.signs, 0), (once.log_outputs, 1))
+            ),
+        )
         until = 3.0 - 4 * log_scale
         one, two = (
             gradient_flow(start, CLOUD, CLOUD_LABELS, LOGISTIC, until=until) for start in (once, twice)
         )
         np.testing.assert_allclose(two.directions[:, :5], two.directions[:, 5:], atol=1e-9)
-        np.testing.assert_allclose(two.log_norms[:, :5], two.log_norms[:, 5:], atol=1e-9)
+        apart = np.broadcast_to(share[1] - share[0], two.log_norms[:, :5].shape)
+        np.testing.assert_allclose(two.log_norms[:, 5:] - two.log_norms[:, :5], apart, atol=1e-9)
         np.testing.assert_allclose(two.outputs([until]), one.outputs([until]), atol=1e-6)
 
 
@@ -70,7 +80,9 @@ def test_from_a_boundary_closed_forms_and_integration_go_the_same_way():
         w -= ((w * x[:3]).sum(axis=1) / (x[:3] ** 2).sum(axis=1))[:, None] * x[
             :3
         ]  # the j-th is on boundary j
-        network, options = TwoLayer(w, rng.standard_normal(3)), {"until": 2.0, "reduction": "sum"}
+        a, shares = rng.standard_normal(3), np.sqrt([[0.3], [0.7]])  # of twins, which turn together
+        network = TwoLayer(np.vstack(shares[:, :, None] * w), (shares * a).ravel())
+        options = {"until": 2.0, "reduction": "sum"}
         tiny, small = (
             gradient_flow(scaled(network, log_scale, "both"), x, y, LOGISTIC, **options)
             for log_scale in np.log([1e-9, 1e-5])
@@ -78,6 +90,8 @@ def test_from_a_boundary_closed_forms_and_integration_go_the_same_way():
         assert tiny.evaluations == 0 < small.evaluations
         np.testing.assert_allclose(tiny.at([2.0]).directions, small.at([2.0]).directions, atol=1e-6)
         held = np.abs(tiny.directions @ x.T).min(axis=2) < 1e-12
+        np.testing.assert_allclose(tiny.directions[:, :3], tiny.directions[:, 3:], atol=1e-9)
+        np.testing.assert_array_equal(tiny.signs[-1, :3], tiny.signs[-1, 3:])
         turned += (held[1:] & (np.diff(tiny.signs, axis=0) != 0)).any()
     assert turned > 3  # on a boundary the output weight changes its sign
 

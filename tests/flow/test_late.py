@@ -123,6 +123,18 @@ def test_a_datum_that_no_neuron_sees_does_not_hold_the_others_up():
     np.testing.assert_allclose(ends[0][:2], ends[1], rtol=1e-7)
 
 
+def test_a_unit_slides_for_ever_along_the_boundary_of_a_datum_that_no_neuron_sees():
+    """It grows as if its own datum were projected on the boundary, up to late times."""
+    angle = np.radians(60)
+    inputs, along = [[1.0, 0.0], [np.cos(angle), np.sin(angle)]], [np.sin(angle), -np.cos(angle)]
+    run = gradient_flow(Start([along], [-0.5], [1]), inputs, [1, -1], LOGISTIC, log_until=1e4)
+    assert not run.events and run.reason is Reason.TIME
+    q, zero = run.outputs()[-1]
+    # Ei(q) = |x| t, with half of the mean loss, and Ei(q) is (1 + 1/q) exp(q) / q.
+    assert q - np.log(q) + 1 / q == pytest.approx(1e4 + np.log(np.sin(angle)), abs=1e-4)
+    assert abs(zero) < 1e-9
+
+
 def test_forces_that_balance_but_for_faint_ones_are_named():
     # The first two data are one, with both labels; the margin of the third grows as log t for ever.
     start, inputs = Start([[0.6, 0.8]], [-1.0], [1], [0.0]), [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]

@@ -5,8 +5,9 @@ import pytest
 
 from lib.flow import gradient_flow
 from lib.flow.alignment import alignment_phase
-from lib.flow.coordinates import Referred
-from lib.flow.trajectory import Weights
+from lib.flow.coordinates import Referred, Span
+from lib.flow.run import Run
+from lib.flow.trajectory import Task, Weights
 from lib.models.two_layer import Start
 from lib.training.descent import spherical_descent
 from lib.training.losses import EXPONENTIAL, LOGISTIC, SQUARE
@@ -195,3 +196,23 @@ def test_no_activation_change_is_lost_at_loose_tolerances(rtol):
         wrong = (on != (z > 0)) & (np.abs(z) > 10 * rtol)
         assert not (wrong[2:] & wrong[1:-1] & wrong[:-2]).any(), seed
     assert events > 60
+
+
+@pytest.mark.parametrize("balanced", [True, False])
+def test_the_errors_of_forces_are_those_of_the_worst_step_that_the_tolerance_admits(balanced):
+    """An error of a step is ``rtol`` as a root mean square over the state; the worst is along a gradient."""
+    x, y = some_data()
+    first = start(5, 3, np.log(0.5))
+    outputs = first.log_outputs + (0.0 if balanced else 0.3)
+    weights = Weights(first.directions, first.log_norms, first.signs, outputs)
+    run = Run(weights, Span(x, weights.directions), Task(x, y, SQUARE, np.full(6, 0.2)), "both", 0.3, 1e-6)
+    run.align(1.0)
+    field, state = run.field, run.state()
+    changes = []
+    for gradient in field.gradients(state):
+        worst = 1e-6 * np.sqrt(state.size) * gradient / np.linalg.norm(gradient)
+        moved, here = (field.outputs(*field.coordinates.split(at)) for at in (state + worst, state))
+        changes.append(0.2 * np.abs(moved - here)[len(changes)])
+    # Balanced coordinates count what lengthens a direction as well: more than the worst, by less than a half.
+    assert (field.errors(state) >= np.multiply(0.9999, changes)).all()
+    assert (field.errors(state) <= np.multiply(1.5 if balanced else 1.0001, changes)).all()

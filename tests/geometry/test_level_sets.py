@@ -52,6 +52,14 @@ def test_boundary_angles_are_zeros_of_the_network():
         assert np.count_nonzero(signs != np.roll(signs, 1)) == len(angles)
 
 
+@pytest.mark.parametrize("turn", [0.0, 1e-12, -1e-12, 90.0, 123.4, 180.0, 270.0, 359.9999999])
+def test_opposite_neurons_have_one_kink_wherever_it_lies(turn):
+    w = [np.cos(np.radians(turn + 90)), np.sin(np.radians(turn + 90))]
+    rays = boundary_angles(TwoLayer(np.outer([1.0, -1.0, 0.3, -2.0], w), [1.0, -1.0, 0.2, -0.5], 0.5))
+    apart = (rays - [[turn], [turn + 180]] + 180) % 360 - 180
+    assert len(rays) == 2 and (np.abs(apart) < 1e-8).any(axis=1).all()
+
+
 def test_a_clustered_network_has_a_straight_boundary_and_another_a_right_angle():
     clustered = TwoLayer(np.repeat([[1.0, 0.3], [-0.2, 1.0]], 3, axis=0), np.repeat([1.0, -1.0], 3), 0.1)
     assert boundary_bend(clustered) < 1e-12

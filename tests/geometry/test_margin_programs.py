@@ -47,6 +47,26 @@ def test_least_norm_agrees_with_an_interior_point_solver_and_proves_it(seed):
     assert short.primal_residual == pytest.approx(0.1 * bounds.max(), rel=1e-9)
 
 
+def test_constraints_that_are_met_without_a_force_have_no_negative_multiplier():
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        rows = rng.integers(-2, 3, (9, 4)).astype(float)
+        rows = rows[rows.any(axis=1)]
+        x = rng.integers(0, 3, 2) @ rows[:2]
+        solution = least_norm(rows, rows @ x)
+        assert solution.duals.min() >= 0 and solution.gap < 1e-12 * (1 + x @ x)
+        np.testing.assert_allclose(solution.x, x, atol=1e-12 * (1 + np.abs(x).max()))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_solutions_a_million_times_as_long_as_their_bounds_are_found(seed):
+    """Two rows nearly opposite, and one that the solution meets with a bound of zero."""
+    turn = np.linalg.qr(np.random.default_rng(seed).standard_normal((3, 3)))[0]
+    rows = np.array([[1.0, 1e-6, 0.0], [-1.0, 1e-6, 0.0], [0.6, 0.0, 0.8]]) @ turn
+    solution = least_norm(rows, [1.0, 1.0, 0.0])
+    assert solution.norm == pytest.approx(1e6, rel=1e-9)
+
+
 def test_the_gap_bounds_the_distance_from_the_optimal_value():
     rows, bounds = np.random.default_rng(0).standard_normal((8, 5)) + 1.0, np.ones(8)
     optimal = least_norm(rows, bounds).norm ** 2 / 2
