@@ -8,8 +8,8 @@ from tests.site import conftest
 
 PAGES = [
     "sigmoidal_curves/closed_form",
-    "saddle_to_saddle/five_points",
-    "early_alignment/stages",
+    "saddle_to_saddle/off_orthogonality",
+    "early_alignment/staircase",
     "neuron_clustering/digits",
     "gradient_starvation/tangent_features",
 ]

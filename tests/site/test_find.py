@@ -23,7 +23,7 @@ SEARCHES = {
     "report an error": "run_it.html#correct-it",
     "colored digits": "coloured_digits.html",
     "coloured digits": "coloured_digits.html",
-    "stable rank": "low_rank.html",
+    "stable rank": "directions_and_rank.html",
     "starvation matrix": "starvation-matrix",
     "alignement": "alignment_time.html",
     "Boursier": "papers/boursier2022.html",
