@@ -39,7 +39,9 @@ test: .venv/installed browser lint ## run the tests of lib, every chapter under 
 quick: .venv/installed ## before a commit, in a minute: style, types, and the tests nearest to what changed
 	$(RUN) ruff format --check . && $(RUN) ruff check .
 	$(RUN) mypy
-	$(RUN) executable_claims.nearest | xargs -r $(RUN) pytest -q -n 2 --dist loadfile
+	@{ git diff --name-only HEAD; git ls-files --others --exclude-standard; } | sed -nE \
+	  "s,^book/.*\.md$$,&,p; s,^(.*/)?(test_)?([^/]+\.py)$$,*/test_\3,p" | sort -u | \
+	  xargs -rn 1 find book tests executable_claims -path | xargs -r $(RUN) pytest -q -n 2 --dist loadfile
 
 chapter: .venv/installed ## run one chapter and open its page: make chapter NAME=part/name
 	$(RUN) pytest -q -n 0 book/$(NAME).md

@@ -25,30 +25,31 @@ from executable_claims.outcomes import outcomes
 @cache
 def commit(root: Path) -> str:
     """The commit a folder is at, and whether the tree differs from it."""
-    git = ["git", "-C", str(root)]
+
+    def git(*command: str) -> str:
+        run = ["git", "-C", str(root), *command]
+        return subprocess.run(run, capture_output=True, text=True, check=True).stdout.strip()
+
     try:
-        name = subprocess.run(
-            [*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True
-        )
-        changes = subprocess.run([*git, "status", "--porcelain"], capture_output=True, text=True, check=True)
+        changed = git("status", "--porcelain")
+        return git("rev-parse", "--short=12", "HEAD") + (" with uncommitted changes" if changed else "")
     except (OSError, subprocess.CalledProcessError):
         return "unknown (not a git checkout)"
-    return name.stdout.strip() + (" with uncommitted changes" if changes.stdout.strip() else "")
 
 
 def address_page(app: Sphinx, paper: Paper, claim: Claim) -> str:
     """The page at the address of a claim."""
     known = outcomes(app.env)
     verdict, record = known.verdict(claim), known.records.get(claim.id)
-    uris = {
-        kind: app.builder.get_target_uri(known.pages[name]) for kind, name in known.anchors(claim).items()
-    }
     return TEMPLATES.get_template("address.html").render(
         paper=paper,
         claim=claim,
         verdict=verdict,
         numbers=line_numbers(record) if record else [claim.reason],
-        places={kind: f"{uris[kind]}#{name}" for kind, name in known.anchors(claim).items()},
+        places={
+            kind: f"{app.builder.get_target_uri(known.pages[name])}#{name}"
+            for kind, name in known.anchors(claim).items()
+        },
         book=app.config.html_title,
         sheets=["executable_claims.css", *(name for name, _ in app.config.html_css_files)],
         head=app.emit_firstresult("claim-head", claim, verdict),
@@ -66,11 +67,8 @@ def write(app: Sphinx, exception: Exception | None) -> None:
     for paper in read_ledger():
         for claim in paper.claims:
             (folder / f"{claim.id}.html").write_text(address_page(app, paper, claim), encoding="utf-8")
-            undecided = {
-                "claim": asdict(claim),
-                "verdict": outcomes(app.env).verdict(claim),
-                "comparison": None,
-            }
+            verdict = outcomes(app.env).verdict(claim)
+            undecided = {"claim": asdict(claim), "verdict": verdict, "comparison": None}
             known.append(outcomes(app.env).records.get(claim.id, undecided))
     content = {
         "book": app.config.html_title,

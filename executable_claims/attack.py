@@ -6,7 +6,6 @@ something fails, has another shape or takes too long has been noticed; one that 
 theory; the rest survives, and a person says in ``results/attacks.json`` for what reason.
 """
 
-import argparse
 import ast
 import copy
 import functools
@@ -21,8 +20,6 @@ import time
 import types
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,9 +28,9 @@ import numpy as np
 import executable_claims
 from executable_claims.chapters import CHECKS, code_cells
 from executable_claims.comparison import MISSED
-from executable_claims.configuration import Book, find_book
+from executable_claims.configuration import Book
 from executable_claims.dependencies import IMPORTS, MAGIC
-from executable_claims.results import chosen, code_key, read_results, write_result
+from executable_claims.results import change_result, code_key, read_results, run_chapters
 
 FACTOR = 1.05
 ROUNDING = 1e-6  # what moves by less of its size, as what a solver finds does, has not moved
@@ -263,7 +260,7 @@ def outcomes(book: Book, page: Path, done: Iterable[str]) -> Iterator[tuple[str,
     if "error" in (known := forked(execute)):
         needed = set(range(len(statements)))  # something needed was left out: the drawings as well
         if "error" in (known := forked(execute)):
-            raise ValueError(known["error"])
+            raise ValueError(f"fails as it is: {known['error']}")
 
     def attempt(change: Change) -> dict:
         return judged(known["seen"], execute(change.statement, start=change.number + 1)["seen"])
@@ -276,32 +273,44 @@ def outcomes(book: Book, page: Path, done: Iterable[str]) -> Iterator[tuple[str,
             yield text, forked(functools.partial(attempt, change), 2 + SLOWER * known["seconds"])
 
 
-def summed(changes: Mapping[str, Change], finished: Mapping[str, dict], old: Mapping) -> dict[str, Any]:
+def finished(entry: Mapping, key: str) -> dict[str, dict]:
+    """What was found of a chapter whose code has that key, by change, before it was interrupted."""
+    partial = entry.get("partial", {})
+    return partial["finished"] if partial.get("key") == key else {}
+
+
+def with_change(entry: dict, key: str, text: str, found: dict) -> dict:
+    """An entry to which what was found of a change is added, unless another run has closed it."""
+    partial = {"key": key, "finished": {**finished(entry, key), text: found}}
+    return entry if entry.get("key") == key else {**entry, "partial": partial}
+
+
+def closed(entry: dict, key: str, changes: Mapping[str, Change]) -> dict:
     """Return the counts of a chapter, and its survivors with the reasons that are known."""
-    reasons = {(one["before"], one["after"]): one["reason"] for one in old.get("survivors", ())}
-    counts = Counter(finished[text]["outcome"] for text in changes)
+    if entry.get("key") == key:
+        return entry
+    reasons = {(one["before"], one["after"]): one["reason"] for one in entry.get("survivors", ())}
+    done = finished(entry, key)
+    counts = Counter(done[text]["outcome"] for text in changes)
     survivors = []
     for text, (words, *_) in changes.items():
-        if moves := finished[text].get("moves"):
+        if moves := done[text].get("moves"):
             reason = reasons.get((words["before"], words["after"]), "")
             survivors.append({**words, "moves": moves, "reason": reason})
     named = {name: counts[name] for name in ("noticed", "moves_nothing", "survived")}
-    return {"changes": len(changes), **named, "survivors": survivors}
+    return {"key": key, "changes": len(changes), **named, "survivors": survivors}
 
 
 def attack(book: Book, name: str, page: Path) -> str:
     """Try the changes of a chapter that have not been tried, and return what survives in words."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what the chapter prints
-    path, digest = book.folder("attacks"), code_key(book, page)
+    path, key = book.folder("attacks"), code_key(book, page)
     entry = read_results(path).get(name, {})
-    if entry.get("key") != digest:
-        partial = entry.get("partial", {})
-        finished = dict(partial["finished"]) if partial.get("key") == digest else {}
-        for text, found in outcomes(book, page, set(finished)):
-            finished[text] = found
-            write_result(path, name, {**entry, "partial": {"key": digest, "finished": finished}})
-        entry = {"key": digest, **summed(read_chapter(page)[2], finished, entry)}
-        write_result(path, name, entry)
+    if entry.get("key") != key:
+        for text, found in outcomes(book, page, set(finished(entry, key))):
+            change_result(path, name, with_change, key, text, found)
+        change_result(path, name, closed, key, read_chapter(page)[2])
+        entry = read_results(path)[name]
     form = "{place}: {before} -> {after}\n    moves {moves}; {reason}"
     lines = [f"{name}, {form.format(**one)}" for one in entry["survivors"]]
     counts = [f"{number} {word}" for word, number in entry.items() if isinstance(number, int)]
@@ -311,18 +320,7 @@ def attack(book: Book, name: str, page: Path) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Attack the chapters that are named, or all, and exit with 1 if one fails as it is."""
-    parser = argparse.ArgumentParser(prog="attack", description=__doc__.partition("\n")[0])
-    parser.add_argument("chapters", nargs="*", help="part/name; all if none is given")
-    parser.add_argument("--jobs", type=int, default=1, help="so many chapters at a time")
-    options, book = parser.parse_args(arguments), find_book()
-    os.environ |= {"OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg"}
-    with ProcessPoolExecutor(options.jobs, get_context("spawn"), max_tasks_per_child=1) as pool:
-        pages = chosen(book, parser, options.chapters)
-        runs = [pool.submit(attack, book, name, page) for name, page in pages.items()]
-        for name, run in zip(pages, runs, strict=True):
-            error = run.exception()
-            print(f"{name} fails as it is: {error}" if error else run.result(), flush=True)
-    sys.exit(any(run.exception() for run in runs))
+    run_chapters(attack, "Change the theory of chapters a little, and list what no check notices.", arguments)
 
 
 if __name__ == "__main__":

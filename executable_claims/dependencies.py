@@ -1,11 +1,9 @@
 """What the outcome of an executed page depends on besides its own cells: code, data, versions, the seed.
 
-Nothing is imported to find out.  A page reaches what it imports, by name, and whatever the definition of a
-name uses; a comment, a docstring or a function that it does not reach is no reason to execute it again.  What
-a module does when it is imported, besides definitions, counts where anything of it is reached.
-
-So the code of a book is a graph.  A node is a module and a name that it binds, or ``""`` for what the module
-does besides; an edge leads from a definition to what it uses.
+Nothing is imported to find out.  A page reaches the modules that it imports, and what these import; of each
+it reaches the definitions whose names occur in code that is reached.  A comment, a docstring or a function
+that nobody names is no reason to execute it again.  What a module does when it is imported, besides
+definitions, counts wherever it is reached.
 """
 
 from __future__ import annotations
@@ -15,10 +13,11 @@ import hashlib
 import platform
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.util import resolve_name
+from itertools import accumulate
 from pathlib import Path
 
 from executable_claims.configuration import Book
@@ -29,29 +28,26 @@ PLAIN = ("dataclass", "cache", "lru_cache", "wraps", "contextmanager")  # decora
 MAGIC = re.compile(r"^[%!].*", re.M)
 DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 IMPORTS = (ast.Import, ast.ImportFrom)
-Node = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Module:
-    """A module as text: for each name that it binds a digest of the code, and the dotted names used there.
+class Piece:
+    """A definition as text: a digest, the names and the texts that occur in it, and what it imports."""
 
-    Under ``""`` stands what it does besides.  ``imports`` says of a name where it comes from: a module, and a
-    name in it or nothing; ``runs`` are the modules that its import imports.
-    """
-
-    digests: Mapping[str, str]
-    uses: Mapping[str, frozenset[tuple[str, ...]]]
-    imports: Mapping[str, Node]
-    runs: frozenset[str]
+    digest: str
+    words: frozenset[str]
     texts: frozenset[str]
+    imports: frozenset[str]
+
+
+Module = Mapping[str, Piece]  # its definitions by their names, and under "" what it does besides
 
 
 @dataclass(frozen=True)
 class Reach:
     """What a piece of code reaches: names of modules of the book, and packages from elsewhere."""
 
-    names: frozenset[Node]
+    names: frozenset[tuple[str, str]]
     modules: Mapping[str, Module]
     outside: frozenset[str]
     texts: frozenset[str]
@@ -67,6 +63,8 @@ def without_docstrings(tree: ast.Module) -> ast.Module:
 
 def bindings(statement: ast.stmt) -> list[str]:
     """The names that a statement at the top of a module binds, or ``""`` if it does something else."""
+    if isinstance(statement, IMPORTS):
+        return [alias.asname or alias.name.partition(".")[0] for alias in statement.names]
     if isinstance(statement, DEFINITIONS):
         # A decorator of the module's own packages may note the definition somewhere.
         heads = [one.func if isinstance(one, ast.Call) else one for one in statement.decorator_list]
@@ -79,126 +77,63 @@ def bindings(statement: ast.stmt) -> list[str]:
     return [""]
 
 
-def origins(tree: ast.AST, package: str) -> dict[str, Node]:
-    """Where the imported names of a tree come from, those inside functions too."""
-    found: dict[str, Node] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            found |= {alias.asname or alias.name: (alias.name, "") for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            origin = resolve_name("." * node.level + (node.module or ""), package)
-            found |= {alias.asname or alias.name: (origin, alias.name) for alias in node.names}
-    return found
+def imported(node: ast.Import | ast.ImportFrom, package: str) -> Iterator[str]:
+    """The modules that a statement imports, with their packages; what it names may be one, too."""
+    home = node.module or "" if isinstance(node, ast.ImportFrom) else ""
+    if isinstance(node, ast.ImportFrom) and node.level:
+        home = resolve_name("." * node.level + home, package)
+    for alias in node.names:
+        yield from accumulate(f"{home}.{alias.name}".strip(".").split("."), "{}.{}".format)
 
 
-def dotted(node: ast.AST) -> tuple[str, ...]:
-    """The parts of ``a.b.c``; none of what is no name with attributes after it."""
-    if isinstance(node, ast.Name):
-        return (node.id,)
-    if isinstance(node, ast.Attribute) and (head := dotted(node.value)):
-        return (*head, node.attr)
-    return ()
-
-
-def used(nodes: Iterable[ast.AST]) -> frozenset[tuple[str, ...]]:
-    """The names that a piece of code uses, each with the attributes after it, and what it imports inside."""
-    walked = [node for root in nodes for node in ast.walk(root)]
-    inner = {id(node.value) for node in walked if isinstance(node, ast.Attribute)}
-    found = {dotted(node) for node in walked if id(node) not in inner} - {()}
-    inside = [alias for node in walked if isinstance(node, IMPORTS) for alias in node.names]
-    return frozenset(found | {tuple((alias.asname or alias.name).split(".")) for alias in inside})
-
-
-def texts_in(tree: ast.AST) -> frozenset[str]:
-    """The texts of a tree: names of claims, experiments and records begin with the key of a paper."""
-    constants = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
-    return frozenset(text for text in constants if isinstance(text, str))
-
-
-def read_module(tree: ast.Module, package: str = "") -> Module:
-    """Return what a tree binds, does and imports; ``package`` is what its relative imports start from."""
-    bound: dict[str, list[ast.stmt]] = defaultdict(list, {"": []})
-    runs: list[Node] = []
-    for statement in tree.body:
-        if isinstance(statement, IMPORTS):
-            runs += origins(statement, package).values()
-        else:
-            for name in bindings(statement):
-                bound[name].append(statement)
-    return Module(
-        {name: digest("\n".join(map(ast.dump, each))) for name, each in bound.items()},
-        {name: used(each) for name, each in bound.items()},
-        origins(tree, package),
-        frozenset(name for module, inside in runs for name in (module, f"{module}.{inside}".rstrip("."))),
-        texts_in(tree),
-    )
+def piece(statements: Sequence[ast.AST], package: str = "") -> Piece:
+    """Return what statements are made of; ``package`` is what their relative imports start from."""
+    words, texts, imports = set(), set(), set()
+    for node in (node for statement in statements for node in ast.walk(statement)):
+        words |= {getattr(node, "id", ""), getattr(node, "attr", "")}
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            texts.add(node.value)
+        elif isinstance(node, IMPORTS):
+            imports |= {*imported(node, package)}
+            # What is imported at the top of a module counts where it is used.
+            words |= {alias.name for alias in node.names if alias.asname or node not in statements}
+    code = "\n".join(map(ast.dump, statements))
+    return Piece(digest(code), frozenset(words), frozenset(texts), frozenset(imports))
 
 
 @cache
-def _parsed(path: Path, stamp: tuple[int, int], name: str) -> Module:
+def _parsed(path: Path, stamp: tuple[int, int], package: str) -> Module:
     """Parse a module; ``stamp`` is its time and size, so that an edited file is parsed again."""
     tree = without_docstrings(ast.parse(path.read_text(encoding="utf-8")))
-    return read_module(tree, name if path.name == "__init__.py" else name.rpartition(".")[0])
+    bound: dict[str, list[ast.stmt]] = defaultdict(list, {"": []})
+    for statement in tree.body:
+        for name in bindings(statement):
+            bound[name].append(statement)
+    module = {name: piece(statements, package) for name, statements in bound.items()}
+    runs = piece([one for one in tree.body if isinstance(one, IMPORTS)], package).imports
+    return module | {"": replace(module[""], imports=module[""].imports | runs)}
 
 
 def find_module(name: str, book: Book) -> Module | None:
     """Return the book's module of that dotted name, ``None`` for one from elsewhere."""
     for folder in book.modules:
         place = book.root.joinpath(folder, *name.split("."))
-        for path in (place.with_suffix(".py"), place / "__init__.py"):
+        for path, package in (
+            (place.with_suffix(".py"), name.rpartition(".")[0]),
+            (place / "__init__.py", name),
+        ):
             if path.is_file():
                 stat = path.stat()
-                return _parsed(path, (stat.st_mtime_ns, stat.st_size), name)
+                return _parsed(path, (stat.st_mtime_ns, stat.st_size), package)
     return None
 
 
-@dataclass(frozen=True)
-class Graph:
-    """The code of a book; ``find`` looks a module up by its dotted name."""
-
-    find: Callable[[str], Module | None]
-
-    def ends(self, module: str, *path: str) -> Iterator[Node]:
-        """Where a path of names leads to from a module: to a module in it, a name, or all of it."""
-        yield module, ""
-        if (found := self.find(module)) is None:
-            return
-        if not path:
-            yield from ((module, name) for name in found.digests)
-        elif path[0] in found.digests:
-            yield module, path[0]
-        elif self.find(f"{module}.{path[0]}"):
-            yield from self.ends(f"{module}.{path[0]}", *path[1:])
-        elif path[0] in found.imports:
-            yield from self.ends(*filter(None, found.imports[path[0]]), *path[1:])
-
-    def edges(self, node: Node) -> Iterator[Node]:
-        """What a definition uses, and what the import of a module imports, its packages first."""
-        module, name = node
-        if (found := self.find(module)) is None:
-            return
-        yield module, ""
-        if not name:
-            yield from ((other, "") for other in (module.rpartition(".")[0], *found.runs) if other)
-        for path in found.uses[name]:
-            if path[0] in found.digests:
-                yield module, path[0]
-            yield from self.imported(found, path)
-
-    def imported(self, module: Module, path: tuple[str, ...]) -> Iterator[Node]:
-        """Where a path of names that stands in a module leads to in other modules."""
-        for length in range(1, len(path) + 1):
-            if origin := module.imports.get(".".join(path[:length])):
-                yield from self.ends(*filter(None, origin), *path[length:])
-
-    def closure(self, nodes: Iterable[Node]) -> frozenset[Node]:
-        """All nodes that can be come to from these."""
-        found, waiting = set(), [*nodes]
-        while waiting:
-            if (node := waiting.pop()) not in found:
-                found.add(node)
-                waiting += self.edges(node)
-        return frozenset(found)
+def loaded_by_name(book: Book, texts: frozenset[str], whole: bool) -> dict[str, Module]:
+    """The modules that are loaded by the names in them: those that hold one of the texts, or all."""
+    paths = sorted(book.root.glob(book.by_name)) if book.by_name else ()
+    names = (".".join(path.relative_to(book.root).with_suffix("").parts) for path in paths)
+    known = {name: module for name in names if (module := find_module(name, book))}
+    return {name: one for name, one in known.items() if whole or any(texts & p.texts for p in one.values())}
 
 
 def reach(code: str, book: Book, whole: bool = False) -> Reach:
@@ -206,26 +141,32 @@ def reach(code: str, book: Book, whole: bool = False) -> Reach:
 
     Of the modules that are loaded by name it reaches those that it names, or all if it is ``whole``.
     """
-    page = read_module(ast.parse(MAGIC.sub("", code)))
+    page = piece([ast.Module(ast.parse(MAGIC.sub("", code)).body, [])])
     keys = tuple(f"{paper.key}-" for paper in read_ledger(book.folder("ledger")))
     texts = frozenset(text for text in page.texts if text.startswith(keys))
-    graph = Graph(cache(lambda name: find_module(name, book)))
-    named = [origin for origin in page.imports.values() if origin[1] or graph.find(origin[0]) is None]
-    starts = {node for origin in named for node in graph.ends(*filter(None, origin))}
-    starts |= {node for paths in page.uses.values() for path in paths for node in graph.imported(page, path)}
-    nodes = graph.closure(starts)
-    for path in sorted(book.root.glob(book.by_name)) if book.by_name else ():
-        name = path.relative_to(book.root).with_suffix("").as_posix().replace("/", ".")
-        loaded = graph.find(name) if (name.rpartition(".")[0], "") in nodes else None
-        if loaded and (whole or loaded.texts & texts):
-            nodes |= graph.closure(graph.ends(name))
-    modules = {module: found for module, _ in nodes if (found := graph.find(module))}
-    return Reach(
-        frozenset(node for node in nodes if node[1]),
-        modules,
-        frozenset(module.partition(".")[0] for module, _ in nodes if module not in modules),
-        texts,
-    )
+    by_name = loaded_by_name(book, texts, whole)
+    modules: dict[str, Module] = {}
+    outside: set[str] = set()
+    words: set[str] = set()
+    found: dict[tuple[str, str], Piece] = {}
+    new = [page]
+    while new:
+        words = words.union(*(one.words for one in new))
+        for name in set().union(*(one.imports for one in new)):
+            if module := find_module(name, book):
+                modules[name] = module
+            else:
+                outside.add(name.partition(".")[0])
+        modules |= {name: one for name, one in by_name.items() if name.rpartition(".")[0] in modules}
+        before = found
+        found = {
+            (name, inside): one
+            for name, module in modules.items()
+            for inside, one in module.items()
+            if not inside or inside in words or name in by_name
+        }
+        new = [one for node, one in found.items() if node not in before]
+    return Reach(frozenset(node for node in found if node[1]), modules, frozenset(outside), texts)
 
 
 def concerns(path: Path, text: str) -> bool:
@@ -259,7 +200,7 @@ def dependencies(page: Path, code: str, book: Book) -> dict[str, str]:
     return {
         "python": platform.python_version(),
         "seed": str(book.shift),
-        **{f"{module} {name}": found.modules[module].digests[name] for module, name in nodes},
+        **{f"{module} {name}": found.modules[module][name].digest for module, name in nodes},
         **{claim.id: repr(claim) for claim in claims if whole or claim.id.startswith(texts)},
         **{path.relative_to(book.root).as_posix(): contents(path) for path in files},
     }

@@ -1,4 +1,4 @@
-"""What long runs over the chapters found, kept in one file a command: by chapter, with a key of its code."""
+"""Long runs over the chapters, and what they find: a file a command, by chapter, with a key of its code."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ import fcntl
 import hashlib
 import json
 import os
+import sys
 from argparse import ArgumentParser
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from difflib import get_close_matches
+from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 from executable_claims.chapters import chapters, code_cells
-from executable_claims.configuration import Book
+from executable_claims.configuration import Book, find_book
 from executable_claims.dependencies import ENGINE, dependencies
 
 
@@ -24,28 +28,46 @@ def code_key(book: Book, page: Path) -> str:
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
-def chosen(book: Book, parser: ArgumentParser, names: Sequence[str]) -> dict[str, Path]:
-    """Return the chapters that are named, or all, as part/name; an unknown one ends the command."""
-    pages = book.folder("pages")
-    known = {page.relative_to(pages).with_suffix("").as_posix(): page for page in chapters(book)}
-    for name in set(names) - set(known):
-        near = ", ".join(get_close_matches(name, known, 3, 0.3) or known)
-        parser.error(f"chapters has {name!r}, allowed: a chapter of the book; nearest: {near}")
-    return {name: known[name] for name in names or known}
-
-
 def read_results(path: Path) -> dict[str, dict]:
     """Return what has been found, by chapter."""
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
-def write_result(path: Path, name: str, entry: dict) -> None:
-    """Write what has been found of one chapter, all of it or nothing, one process after the other."""
+def change_result(path: Path, name: str, change: Callable[..., dict], *given: Any) -> None:
+    """Write what a change that is ``given`` something makes of the entry of a chapter.
+
+    All of it is written or nothing, and one process after the other does so: none loses what another found.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     folder = os.open(path.parent, os.O_RDONLY)
     fcntl.flock(folder, fcntl.LOCK_EX)
-    text = json.dumps(dict(sorted({**read_results(path), name: entry}.items())), indent=1, ensure_ascii=False)
+    known = read_results(path)
+    known[name] = change(known.get(name, {}), *given)
+    text = json.dumps(dict(sorted(known.items())), indent=1, ensure_ascii=False)
     new = path.with_suffix(".new")
     new.write_text(text + "\n", encoding="utf-8")
     new.replace(path)
     os.close(folder)
+
+
+def run_chapters(work: Callable[[Book, str, Path], str], about: str, arguments: Sequence[str] | None) -> None:
+    """A command that does its ``work`` on the chapters named, or all, and prints what it returns in words.
+
+    Every chapter has a process of its own.  An error of a chapter is said, and the command then fails.
+    """
+    parser = ArgumentParser(description=about)
+    parser.add_argument("chapters", nargs="*", help="part/name; all if none is given")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="so many chapters at a time")
+    options, book = parser.parse_args(arguments), find_book()
+    pages = book.folder("pages")
+    known = {page.relative_to(pages).with_suffix("").as_posix(): page for page in chapters(book)}
+    for name in set(options.chapters) - set(known):
+        near = ", ".join(get_close_matches(name, known, 3, 0.3) or known)
+        parser.error(f"chapters has {name!r}, allowed: a chapter of the book; nearest: {near}")
+    os.environ |= {"OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg"}
+    with ProcessPoolExecutor(options.jobs, get_context("spawn"), max_tasks_per_child=1) as pool:
+        runs = {name: pool.submit(work, book, name, known[name]) for name in options.chapters or known}
+        for name, run in runs.items():
+            error = run.exception()
+            print(f"{name} {error}" if error else run.result(), flush=True)
+    sys.exit(any(run.exception() for run in runs.values()))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from after_build import after_build
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
@@ -61,10 +62,8 @@ def replace_modules(app: Sphinx, pagename: str, templatename: str, context: dict
         app.add_js_file(None, body=NO_EXCERPTS)
 
 
-def write_scripts(app: Sphinx, exception: Exception | None) -> None:
+def write_scripts(app: Sphinx) -> None:
     """Write ``name.classic.js`` beside every module of the site."""
-    if exception is not None or app.builder.format != "html":
-        return
     for folder in app.config.html_static_path:
         source = Path(app.confdir, folder)
         for module in source.rglob("*.js"):
@@ -74,4 +73,4 @@ def write_scripts(app: Sphinx, exception: Exception | None) -> None:
 
 def setup(app: Sphinx) -> None:
     app.connect("html-page-context", replace_modules)
-    app.connect("build-finished", write_scripts)
+    after_build(app, write_scripts)

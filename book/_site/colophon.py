@@ -4,38 +4,15 @@ from __future__ import annotations
 
 import json
 from html import escape
-from string import Template
 
 from docutils import nodes
+from markup import render
+from markupsafe import Markup
 from provenance import LICENCE, citation, commit, now, report_address, repository
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
 from executable_claims.execution import page_keys, seconds_taken
-
-COLAB = "https://colab.research.google.com/"
-RUNNING = Template("""
-<style>
-@page {
-  @top-left { content: $book; }
-  @top-right { content: $title; }
-  @bottom-left { content: $origin; }
-}
-</style>
-""")
-FOOT = Template("""
-<nav class="chapter-foot" id="run-cite-correct" aria-label="Run, cite, correct">
-<dl>
-<dt>Run</dt>
-<dd>$run</dd>
-<dt>Cite</dt>
-<dd><button type="button" class="copy-citation pst-js-only">Copy BibTeX</button>
-<details class="citation"><summary>Show it</summary><pre>$bibtex</pre></details></dd>
-<dt>Correct</dt>
-<dd>$correct</dd>
-</dl>
-</nav>
-""")
 
 
 def is_chapter(env: BuildEnvironment, docname: str) -> bool:
@@ -87,10 +64,10 @@ def running_heads(app: Sphinx, docname: str) -> str:
         "origin": " · ".join(origin(app, docname)),
     }
     # What JSON writes as a text a style sheet reads as one; a tag must not end the sheet.
-    quoted = {
-        name: json.dumps(text, ensure_ascii=False).replace("<", r"\3c ") for name, text in texts.items()
-    }
-    return RUNNING.substitute(quoted)
+    quoted = {name: json.dumps(text, ensure_ascii=False) for name, text in texts.items()}
+    return render(
+        "running_heads.html", **{name: Markup(text.replace("<", r"\3c ")) for name, text in quoted.items()}
+    )
 
 
 def imprint(app: Sphinx, docname: str) -> str:
@@ -105,32 +82,20 @@ def run_time(env: BuildEnvironment, docname: str) -> str:
     return f"{max(1, round(seconds_taken(env, docname)))} s"
 
 
-def link(name: str, uri: str, attributes: str = "") -> str:
-    return f'<a href="{escape(uri)}"{attributes}>{name}</a>'
-
-
 def foot(app: Sphinx, docname: str, buttons: list[dict]) -> str:
     """How to run, cite and correct a chapter; ``buttons`` are those of the theme, which knows Binder's."""
-    to_run = app.builder.get_relative_uri(docname, "book/run_it")
-    page = docname.rpartition("/")[2]
-    notebook = f"{'../' * docname.count('/')}_sources/{docname}.ipynb"
-    run = [link("Notebook", notebook, " download")]
-    run += [
-        link("Binder", one["url"])
-        for group in buttons
-        if group.get("label") == "launch-buttons"
-        for one in group["buttons"]
-        if one["text"] == "Binder"
+    launching = [
+        one for group in buttons if group.get("label") == "launch-buttons" for one in group["buttons"]
     ]
-    run += [link("Colab", COLAB) + " (upload the notebook)"] if repository() else []
-    run += [link("How to run the book", f"{to_run}#run-it")]
-    correct = [link("How to correct it", f"{to_run}#correct-it")]
-    if repository():
-        title = app.env.titles[docname].astext()
-        body = f"Page: {docname}, commit {commit()}\n\nWhat is wrong, and a cell that shows it:\n"
-        correct.insert(0, link("This is wrong", report_address(f"{page}: {title}", body)))
-    return FOOT.substitute(
-        run=" · ".join(run), bibtex=escape(bibtex(app, docname)), correct=" · ".join(correct)
+    name, title = docname.rpartition("/")[2], app.env.titles[docname].astext()
+    body = f"Page: {docname}, commit {commit()}\n\nWhat is wrong, and a cell that shows it:\n"
+    return render(
+        "foot.html",
+        notebook=f"{'../' * docname.count('/')}_sources/{docname}.ipynb",
+        binder=[one["url"] for group in launching for one in group if one["text"] == "Binder"],
+        to_run=app.builder.get_relative_uri(docname, "book/run_it"),
+        bibtex=bibtex(app, docname),
+        report=report_address(f"{name}: {title}", body) if repository() else "",
     )
 
 

@@ -5,6 +5,7 @@ And figures that move, and sentences, on other pages than their own.
 
 from __future__ import annotations
 
+from borrowed import borrow
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
@@ -13,27 +14,12 @@ from sphinx.errors import ExtensionError
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
-from executable_claims.outcomes import outcomes
-
-
-class pending_picture(nodes.General, nodes.Element):
-    """Placeholder for a figure of a page, by default of the page that has one of that name, linked to it."""
-
-
-class pending_moving(nodes.General, nodes.Element):
-    """Placeholder for a live figure of another page, with its picture and its caption."""
-
-
-class pending_short(nodes.Inline, nodes.Element):
-    """Placeholder for the words that another page marks as its short answer."""
-
 
 class InShort(SphinxRole):
     """``{in-short}`page` ``: what that page says in short, ``[in these words]{.in-short}``."""
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-        outcomes(self.env).borrowing.add(self.env.docname)
-        return [pending_short(page=self.text)], []
+        return [borrow(self.env, short, page=self.text)], []
 
 
 class Moving(SphinxDirective):
@@ -42,9 +28,8 @@ class Moving(SphinxDirective):
     required_arguments = 2
 
     def run(self) -> list[nodes.Node]:
-        outcomes(self.env).borrowing.add(self.env.docname)
         page, figure = self.arguments
-        return [pending_moving(page=page, figure=figure)]
+        return [borrow(self.env, moving, page=page, figure=figure)]
 
 
 class Finding(SphinxDirective):
@@ -54,33 +39,33 @@ class Finding(SphinxDirective):
     has_content = True
 
     def run(self) -> list[nodes.Node]:
-        outcomes(self.env).borrowing.add(self.env.docname)
         page, figure = self.arguments
         text = nodes.container(classes=["finding-text"])
         self.state.nested_parse(self.content, self.content_offset, text)
-        picture = pending_picture(page=page, figure=figure, small=False)
-        return [nodes.container("", picture, text, classes=["finding"])]
+        shown = borrow(self.env, picture, page=page, figure=figure)
+        return [nodes.container("", shown, text, classes=["finding"])]
 
 
-class FillBorrowed(SphinxPostTransform):
-    default_priority = 3  # before MyST-NB chooses one of the forms of each output
+def short(app: Sphinx, here: str, page: str) -> list[nodes.Node]:
+    """What a page says in short."""
+    return [short_of(app.env.get_doctree(page)).deepcopy()]
 
-    def run(self, **options) -> None:
-        for pending in list(self.document.findall(pending_picture)):
-            page = pending.get("page") or page_with(self.env, pending["figure"])
-            target = self.app.builder.get_relative_uri(self.env.docname, page)
-            link = nodes.reference("", "", internal=True, refuri=f"{target}#{pending['figure']}")
-            picture = next(figure_of(self.env.get_doctree(page), pending["figure"]).findall(nodes.image))
-            link += picture.deepcopy()
-            if pending["small"]:
-                link[0]["classes"].append("thumbnail")
-            pending.replace_self(nodes.container("", nodes.inline("", "", link), classes=["finding-picture"]))
-        for pending in list(self.document.findall(pending_moving)):
-            page = self.env.get_doctree(pending["page"])
-            figure = pending["figure"]
-            pending.replace_self([figure_of(page, figure).deepcopy(), frame_of(page, figure)])
-        for pending in list(self.document.findall(pending_short)):
-            pending.replace_self(short_of(self.env.get_doctree(pending["page"])).deepcopy())
+
+def moving(app: Sphinx, here: str, page: str, figure: str) -> list[nodes.Node]:
+    """A live figure of a page, with its picture and its caption."""
+    tree = app.env.get_doctree(page)
+    return [figure_of(tree, figure).deepcopy(), frame_of(tree, figure)]
+
+
+def picture(app: Sphinx, here: str, figure: str, page: str = "") -> list[nodes.Node]:
+    """A figure of a page, linked to it; a small one of the page that has it where none is named."""
+    there = page or page_with(app.env, figure)
+    target = app.builder.get_relative_uri(here, there)
+    link = nodes.reference("", "", internal=True, refuri=f"{target}#{figure}")
+    link += next(figure_of(app.env.get_doctree(there), figure).findall(nodes.image)).deepcopy()
+    if not page:
+        link[0]["classes"].append("thumbnail")
+    return [nodes.container("", nodes.inline("", "", link), classes=["finding-picture"])]
 
 
 class LinkStates(SphinxPostTransform):
@@ -128,17 +113,14 @@ def frame_of(page: nodes.document, figure: str) -> nodes.container:
     raise ExtensionError(f"there is no frame for {figure!r}")
 
 
-def thumbnail(app: Sphinx, figure: str) -> pending_picture:
+def thumbnail(app: Sphinx, figure: str) -> nodes.Node:
     """The small picture of a figure, on the page of its paper."""
-    return pending_picture(figure=figure, small=True)
+    return borrow(app.env, picture, figure=figure)
 
 
 def setup(app: Sphinx) -> None:
-    for node in (pending_picture, pending_moving, pending_short):
-        app.add_node(node)
     app.add_role("in-short", InShort())
     app.add_directive("finding", Finding)
     app.connect("claim-picture", thumbnail)
     app.add_directive("moving", Moving)
-    app.add_post_transform(FillBorrowed)
     app.add_post_transform(LinkStates)

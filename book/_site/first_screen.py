@@ -13,23 +13,9 @@ from pathlib import Path, PurePosixPath
 
 import imagesize
 from docutils import nodes
+from markup import render
 from sphinx.application import Sphinx
 
-# From the disk a browser may not preload a font, and has it at once.
-PRELOAD = """<script>
-if (location.protocol !== "file:") {
-  const link = document.createElement("link");
-  const font = "_static/fonts/source-serif-4-latin-wght-normal.woff2";
-  const href = document.documentElement.dataset.content_root + font;
-  document.head.append(Object.assign(link, { rel: "preload", as: "font", crossOrigin: "", href }));
-}
-</script>"""
-# The theme itself does this when the page is complete, and everything is then styled once more.
-CHOOSE_COLOURS = """{
-  const { dataset } = document.documentElement;
-  const dark = matchMedia("(prefers-color-scheme: dark)").matches;
-  dataset.theme = dataset.mode === "auto" ? (dark ? "dark" : "light") : dataset.mode;
-}"""
 FOLD = re.compile(r'<details class="(?:[^"]* )?(?:hide|claim-card)[ "]')
 PLACES = '<p class="chapter-actions">', "</h1>"
 SWITCH = (
@@ -66,9 +52,9 @@ def with_sizes(body: str, pictures: dict[str, Path]) -> str:
 def settle(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.Node | None) -> None:
     pictures = {name: Path(app.srcdir, source) for source, name in app.builder.images.items()}
     context["body"] = with_sizes(with_switch(context.get("body", "")), pictures)
-    context["metatags"] = PRELOAD + context.get("metatags", "")
+    context["metatags"] = render("preload.html") + context.get("metatags", "")
 
 
 def setup(app: Sphinx) -> None:
-    app.add_js_file(None, body=CHOOSE_COLOURS, priority=1)
+    app.add_js_file(None, body=render("choose_colours.js"), priority=1)
     app.connect("html-page-context", settle, priority=960)

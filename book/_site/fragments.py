@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from html import escape, unescape
 from pathlib import Path
 
+from after_build import after_build
 from bs4 import BeautifulSoup, SoupStrainer, Tag
 from sphinx.application import Sphinx
 
@@ -79,10 +80,8 @@ def fragment(html: str, page: str) -> str:
     return moved(NAMES.sub(r"\g<0>preview-", html), page, "fragments")
 
 
-def write_fragments(app: Sphinx, exception: Exception | None) -> None:
+def write_fragments(app: Sphinx) -> None:
     """Write ``_static/fragments/<page>.js`` for every page of the book."""
-    if exception is not None or app.builder.format != "html":
-        return
     pages = {app.builder.get_target_uri(name): name for name in app.env.found_docs}
     html = {page: Path(app.outdir, page).read_text(encoding="utf-8") for page in pages}
     wanted = defaultdict(set)
@@ -110,4 +109,4 @@ def write_fragments(app: Sphinx, exception: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    app.connect("build-finished", write_fragments, priority=600)  # after pages are as they stay
+    after_build(app, write_fragments, priority=600)  # after pages are as they stay

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from after_build import after_build
 from fontTools.subset import Options, Subsetter
 from fontTools.ttLib import TTFont
 from sphinx.application import Sphinx
@@ -28,9 +29,7 @@ def subset(font: Path, icons: set[int]) -> None:
     font.with_suffix(".woff2").unlink()
 
 
-def write_icons(app: Sphinx, exception: Exception | None) -> None:
-    if exception is not None or app.builder.format != "html":
-        return
+def write_icons(app: Sphinx) -> None:
     static = Path(app.outdir, "_static")
     sheets = {path: path.read_text(encoding="utf-8") for path in static.rglob("*.css")}
     icons = {ord(icon) for sheet in sheets.values() for icon in ICON.findall(sheet)}
@@ -41,4 +40,4 @@ def write_icons(app: Sphinx, exception: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    app.connect("build-finished", write_icons, priority=995)  # when the sheets name what is shown alone
+    after_build(app, write_icons, priority=995)  # when the sheets name what is shown alone

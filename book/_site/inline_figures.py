@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+from after_build import after_build
 from docutils import nodes
 from drawings import inline
 from glyphs import write_fonts
@@ -34,10 +35,8 @@ def is_drawing(path: Path) -> bool:
     return path.parent.name == DRAWN and path.suffix == ".svg"
 
 
-def write_letters(app: Sphinx, exception: Exception | None) -> None:
+def write_letters(app: Sphinx) -> None:
     """Write fonts with the letters of all figures."""
-    if exception is not None or app.builder.format != "html":
-        return
     paths = [path for uri in app.env.images if is_drawing(path := Path(app.srcdir, uri))]
     letters = {letter for path in paths for letter in letters_of(path.read_text(encoding="utf-8"))}
     static = Path(app.outdir, "_static")
@@ -47,4 +46,4 @@ def write_letters(app: Sphinx, exception: Exception | None) -> None:
 def setup(app: Sphinx) -> None:
     app.add_post_transform(InlineFigures)
     app.add_css_file("letters.css")
-    app.connect("build-finished", write_letters)
+    after_build(app, write_letters)

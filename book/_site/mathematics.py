@@ -15,6 +15,8 @@ import shutil
 from importlib import metadata
 from pathlib import Path
 
+from after_build import after_build
+from markup import FOLDER
 from py_mini_racer import JSEvalException, MiniRacer
 from sphinx.application import Sphinx
 from sphinx.util import logging
@@ -32,25 +34,6 @@ FONTS = "output/chtml/fonts/woff-v2"
 PACKAGES = ("base", "ams", "newcommand", "configmacros", "boldsymbol", "textmacros")
 # MathJax is told not to look for a page to typeset.
 BEFORE = "globalThis.MathJax = {loader: {load: []}, startup: {typeset: false, ready() {}}};"
-AFTER = """
-const {adaptors, core, handlers, input, mathjax, output} = MathJax._;
-const adaptor = adaptors.liteAdaptor.liteAdaptor();
-handlers.html_ts.RegisterHTMLHandler(adaptor);
-const tex = new input.tex_ts.TeX({
-  packages: PACKAGES,
-  macros: MACROS,
-  formatError(jax, error) { throw new Error(error.message); },
-});
-const font = new output.chtml.fonts.tex_ts.TeXFont({fontURL: "mathematics"});
-const chtml = new output.chtml_ts.CHTML({font, adaptiveCSS: false});
-const page = mathjax.mathjax.document("", {InputJax: tex, OutputJax: chtml});
-const mathml = new core.MmlTree.SerializedMmlVisitor.SerializedMmlVisitor();
-function typeset(text, display) {
-  const seen = adaptor.outerHTML(page.convert(text, {display, em: 16, ex: 8, containerWidth: 1280}));
-  const read = mathml.visitTree(page.convert(text, {display, end: core.MathItem.STATE.CONVERT}), page);
-  return [seen, read];
-}
-"""
 FORMULA = re.compile(
     r'(<(span|div) class="(?:[^"]* )?math notranslate nohighlight"[^>]*>)\s*'
     r'(<span class="eqno">.*?</span>)?(.*?)(</\2>)',
@@ -66,7 +49,8 @@ def engine(macros: str) -> MiniRacer:
     script.eval(BEFORE)
     for part in PARTS:
         script.eval((folder / part).read_text(encoding="utf-8") + ";0")
-    script.eval(AFTER.replace("PACKAGES", json.dumps(PACKAGES)).replace("MACROS", macros) + ";0")
+    script.eval(f"const PACKAGES = {json.dumps(PACKAGES)}, MACROS = {macros};0")
+    script.eval((FOLDER / "mathematics.js").read_text(encoding="utf-8") + ";0")
     return script
 
 
@@ -114,10 +98,8 @@ def typeset_page(app: Sphinx, pagename: str, templatename: str, context: dict, d
     context["script_files"] = [one for one in context["script_files"] if "mathjax" not in str(one).lower()]
 
 
-def write_sheet(app: Sphinx, exception: Exception | None) -> None:
+def write_sheet(app: Sphinx) -> None:
     """Write the fonts and the rules of MathJax."""
-    if exception is not None or app.builder.format != "html":
-        return
     macros = json.dumps(app.config.mathjax3_config["tex"]["macros"])
     static = Path(app.outdir, "_static")
     sheet = engine(macros).eval("adaptor.textContent(chtml.styleSheet(page))")
@@ -128,4 +110,4 @@ def write_sheet(app: Sphinx, exception: Exception | None) -> None:
 def setup(app: Sphinx) -> None:
     app.add_css_file("mathematics.css")
     app.connect("html-page-context", typeset_page, priority=950)
-    app.connect("build-finished", write_sheet)
+    after_build(app, write_sheet)

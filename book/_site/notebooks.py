@@ -11,6 +11,7 @@ import re
 from pathlib import Path
 
 import nbformat
+from after_build import after_build
 from colophon import run_time
 from docutils import nodes
 from provenance import repository
@@ -132,9 +133,7 @@ def offer(app: Sphinx, pagename: str, templatename: str, context: dict, doctree:
         WRITTEN.add(pagename)
 
 
-def write(app: Sphinx, exception: Exception | None) -> None:
-    if exception is not None or app.builder.format != "html":
-        return
+def write(app: Sphinx) -> None:
     sources = Path(app.outdir, "_sources")
     targets = {docname: (sources / docname).with_suffix(".ipynb") for docname in page_keys(app.env)}
     for left in set(sources.rglob("*.ipynb")).difference(targets.values()):
@@ -148,4 +147,4 @@ def write(app: Sphinx, exception: Exception | None) -> None:
 
 def setup(app: Sphinx) -> None:
     app.connect("html-page-context", offer, priority=400)
-    app.connect("build-finished", write)
+    after_build(app, write)

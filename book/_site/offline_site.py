@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from after_build import after_build
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
@@ -64,9 +65,7 @@ def lean(page: str) -> str:
     return WAITING.sub("<script defer ", SEARCH.sub("", page))
 
 
-def finish(app: Sphinx, exception: Exception | None) -> None:
-    if exception is not None or app.builder.format != "html":
-        return
+def finish(app: Sphinx) -> None:
     for path in Path(app.outdir).rglob("*.html"):
         source = path.read_text(encoding="utf-8")
         page = UNNEEDED.sub("", source)
@@ -92,4 +91,4 @@ def setup(app: Sphinx) -> None:
         app.add_js_file(f"{script}.classic.js", defer="defer")
     app.connect("doctree-read", refuse_figures_without_text)
     app.connect("html-page-context", keep_scripts_local, priority=900)
-    app.connect("build-finished", finish)
+    after_build(app, finish)

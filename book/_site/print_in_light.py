@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from after_build import after_build
 from sphinx.application import Sphinx
 
 SHEETS = ("styles/pydata-sphinx-theme.css", "styles/sphinx-book-theme.css", "pygments.css", "book.css")
@@ -24,9 +25,7 @@ def light_rules(sheet: str) -> str:
     return "\n".join(re.sub(r"\blight\b", "dark", rule[1], count=1).strip() + rule[2] for rule in found)
 
 
-def write_sheet(app: Sphinx, exception: Exception | None) -> None:
-    if exception is not None or app.builder.format != "html":
-        return
+def write_sheet(app: Sphinx) -> None:
     static = Path(app.outdir, "_static")
     rules = [DARK_ONLY, *(light_rules((static / name).read_text(encoding="utf-8")) for name in SHEETS)]
     (static / "print.css").write_text("\n".join(rules), encoding="utf-8")
@@ -34,4 +33,4 @@ def write_sheet(app: Sphinx, exception: Exception | None) -> None:
 
 def setup(app: Sphinx) -> None:
     app.add_css_file("print.css", media="print", priority=900)
-    app.connect("build-finished", write_sheet, priority=900)  # after the theme has written pygments.css
+    after_build(app, write_sheet, priority=900)  # after the theme has written pygments.css

@@ -115,12 +115,7 @@ class BuildInformation(SphinxDirective):
             ("Code of lib", code_digest()),
             *((name, metadata.version(name)) for name in SHOWN_VERSIONS),
         ]
-        fields = nodes.field_list()
-        for name, value in rows:
-            fields += nodes.field(
-                "", nodes.field_name("", name), nodes.field_body("", nodes.paragraph("", value))
-            )
-        return [fields]
+        return self.parse_text_to_nodes("\n".join(f":{name}: {value}" for name, value in rows))
 
 
 class Repository(SphinxDirective):
@@ -128,17 +123,13 @@ class Repository(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         self.env.note_reread()
-        place, text = repository(), nodes.paragraph()
-        if place:
-            text += [nodes.Text("The book is kept at "), nodes.reference("", place, refuri=place)]
-            text += [nodes.Text(", where a report of an error is an issue; ")]
-        else:
-            text += nodes.Text("This build names no repository: the place where you found it has it; ")
-        text += [nodes.Text("it was built from the commit "), nodes.literal("", commit()), nodes.Text(".")]
-        if address := web_address("BOOK_ADDRESS"):
-            whole = nodes.reference("", "as one file", refuri=f"{address}/{ARCHIVE}")
-            text += [nodes.Text(" You can have the whole site "), whole, nodes.Text(", for the disk.")]
-        return [text]
+        place, address = repository(), web_address("BOOK_ADDRESS")
+        known = f"The book is kept at <{place}>, where a report of an error is an issue"
+        text = known if place else "This build names no repository: the place where you found it has it"
+        text += f"; it was built from the commit `{commit()}`."
+        if address:
+            text += f" You can have the whole site [as one file]({address}/{ARCHIVE}), for the disk."
+        return self.parse_text_to_nodes(text)
 
 
 def setup(app: Sphinx) -> None:

@@ -10,16 +10,15 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import yaml
+from borrowed import borrow
 from docutils import nodes
-from findings import pending_short
+from findings import short
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.errors import ExtensionError
-from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxRole
 
 from executable_claims.layout import details
-from executable_claims.outcomes import outcomes
 from executable_claims.pages import LedgerDirective
 
 WORDS_A_MINUTE = 150  # a formula counts by its parts
@@ -73,52 +72,41 @@ def duration(total: int) -> str:
     return f"{total} minutes" if total <= 90 else f"{round(total / 60)} hours"
 
 
-class pending_minutes(nodes.Inline, nodes.Element):
-    """Placeholder for the minutes that some chapters take to read."""
+def chosen(env: BuildEnvironment, which: str) -> list[str]:
+    """The chapters that are meant: on a paper, the core ones, all, or one page."""
+    known = parts(Path(env.srcdir))
+    known |= {
+        "core": [chapters[0] for chapters in known.values()],
+        "all": [chapter for chapters in known.values() for chapter in chapters],
+    }
+    if which not in known and which not in env.found_docs:
+        raise ExtensionError(f"reading time of {which!r}, allowed: a page, {', '.join(known)}")
+    return known.get(which, [which])
 
 
-class pending_title(nodes.Inline, nodes.Element):
-    """Placeholder for the title of a page, linked to it."""
+def time(app: Sphinx, here: str, which: str, bare: bool = False) -> list[nodes.Node]:
+    """The minutes that some chapters take to read."""
+    total = minutes(app.env, chosen(app.env, which))
+    return [nodes.Text(str(total) if bare else duration(total))]
 
 
-class FillQuestions(SphinxPostTransform):
-    default_priority = 5
-
-    def run(self, **options) -> None:
-        for pending in list(self.document.findall(pending_minutes)):
-            total = minutes(self.env, self.pages(pending["pages"]))
-            pending.replace_self(nodes.Text(str(total) if pending["bare"] else duration(total)))
-        for pending in list(self.document.findall(pending_title)):
-            target = self.app.builder.get_relative_uri(self.env.docname, pending["page"])
-            title = self.env.titles[pending["page"]]
-            link = nodes.reference("", "", *title.deepcopy().children, internal=True, refuri=target)
-            pending.replace_self(link)
-
-    def pages(self, which: str) -> list[str]:
-        """The chapters that are meant: on a paper, the core ones, all, or one page."""
-        known = parts(Path(self.env.srcdir))
-        known |= {
-            "core": [chapters[0] for chapters in known.values()],
-            "all": [chapter for chapters in known.values() for chapter in chapters],
-        }
-        if which not in known and which not in self.env.found_docs:
-            raise ExtensionError(f"reading time of {which!r}, allowed: a page, {', '.join(known)}")
-        return known.get(which, [which])
+def title(app: Sphinx, here: str, page: str) -> list[nodes.Node]:
+    """The title of a page, linked to it."""
+    shown = app.env.titles[page].deepcopy().children
+    return [nodes.reference("", "", *shown, internal=True, refuri=app.builder.get_relative_uri(here, page))]
 
 
 class ReadingTime(SphinxRole):
     """``{reading-time}`core```: how long the core chapters, all, or a page take to read."""
 
     def run(self) -> tuple[list[nodes.Node], list]:
-        outcomes(self.env).borrowing.add(self.env.docname)
-        return [pending_minutes(pages=self.text, bare=False)], []
+        return [borrow(self.env, time, which=self.text)], []
 
 
 class Listed(LedgerDirective):
     """A directive that lists pages in the order of the table of contents."""
 
     def parts(self) -> dict[str, list[str]]:
-        outcomes(self.env).borrowing.add(self.env.docname)
         self.env.note_dependency("_toc.yml")
         return parts(Path(self.env.srcdir))
 
@@ -137,8 +125,8 @@ class Questions(Listed):
     def section(self, paper: str, chapters: list[str]) -> nodes.section:
         question = self.question(paper)
         section = nodes.section("", nodes.title("", question), ids=[nodes.make_id(question)])
-        section += nodes.paragraph("", "", pending_title(page=paper), nodes.Text("; "))
-        section[-1] += [pending_minutes(pages=paper, bare=False), nodes.Text(".")]
+        section += nodes.paragraph("", "", borrow(self.env, title, page=paper), nodes.Text("; "))
+        section[-1] += [borrow(self.env, time, which=paper), nodes.Text(".")]
         rows = [self.row(chapter) for chapter in chapters]
         headings = ["Question", "Answer", "Minutes"]
         section += self.lay_out("table.xml", headings=headings, classes="questions", rows=rows)
@@ -146,7 +134,8 @@ class Questions(Listed):
 
     def row(self, page: str) -> list[list[nodes.Node]]:
         asked = self.parsed(self.question(page))
-        return [asked, [pending_title(page=page)], [pending_minutes(pages=page, bare=True)]]
+        length = borrow(self.env, time, which=page, bare=True)
+        return [asked, [borrow(self.env, title, page=page)], [length]]
 
 
 class Papers(Listed):
@@ -159,13 +148,10 @@ class Papers(Listed):
 
     def row(self, page: str) -> list[list[nodes.Node]]:
         key = nodes.Text(page.removeprefix(PAPERS))
-        return [[key], [pending_title(page=page)], [pending_short(page=page)]]
+        return [[key], *([borrow(self.env, make, page=page)] for make in (title, short))]
 
 
 def setup(app: Sphinx) -> None:
-    for node in (pending_minutes, pending_title):
-        app.add_node(node)
     app.add_directive("questions", Questions)
     app.add_directive("papers", Papers)
     app.add_role("reading-time", ReadingTime())
-    app.add_post_transform(FillQuestions)

@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 
 import tinycss2
+from after_build import after_build
 from sphinx.application import Sphinx
 from tinycss2.ast import LiteralToken, Node, QualifiedRule
 
@@ -109,10 +110,8 @@ def words_of(script: Path) -> frozenset[str]:
     return frozenset(WORDS.findall(script.read_text(encoding="utf-8")))
 
 
-def write_sheets(app: Sphinx, exception: Exception | None) -> None:
+def write_sheets(app: Sphinx) -> None:
     """Purge all sheets of what no page uses, and take from each page the sheets that do nothing there."""
-    if exception is not None or app.builder.format != "html":
-        return
     static = Path(app.outdir, "_static")
     fragments = [path.read_text(encoding="utf-8") for path in static.glob("fragments/**/*.js")]
     in_previews = names_in("".join(fragments).replace('\\"', '"'))
@@ -139,4 +138,4 @@ def write_sheets(app: Sphinx, exception: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    app.connect("build-finished", write_sheets, priority=990)  # after all that writes sheets or pages
+    after_build(app, write_sheets, priority=990)  # after all that writes sheets or pages

@@ -8,19 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from html import escape
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from markup import render
 from paper_values import PaperValue
 
 from experiments.records import RECORDS, NoRecord, command, recorded
 from experiments.registry import find
-
-HEADS = ("Quantity", "Paper", "Ours, quick", "Ours, recorded", "Verdict")
-NOT_YET = '<span class="not-yet">not yet</span>'
 
 
 @dataclass(frozen=True)
@@ -136,53 +133,9 @@ def show_spread(measurement: Measurement, unit: str = "") -> str:
 
 def comparison_table(rows: Sequence[Row]) -> str:
     """Return a table in HTML, the rows of one place under a heading; the site fills in the verdicts."""
-    heads = "".join(f"<th>{head}</th>" for head in HEADS)
-    lines = [f'<table class="comparison"><thead><tr>{heads}</tr></thead>']
+    places = []
     for _, group in groupby(rows, key=lambda row: row.paper.place):
         together = list(group)
         origins = {row.paper.origin for row in together}
-        common = origins.pop() if len(origins) == 1 else ""
-        lines += ["<tbody>", _heading(together[0].paper, common)]
-        for row in together:
-            cells = zip(HEADS, _cells(row, common), strict=True)
-            texts = "".join(f'<td data-label="{head}">{cell}</td>' for head, cell in cells)
-            lines.append(f"<tr>{texts}</tr>")
-        lines.append("</tbody>")
-    return "\n".join([*lines, "</table>"])
-
-
-def _heading(value: PaperValue, origin: str) -> str:
-    about = "; ".join(filter(None, [escape(value.title), f"±: {escape(origin)}" * bool(origin)]))
-    return f'<tr class="place"><th colspan="5">{escape(value.place)} <small>{about}</small></th></tr>'
-
-
-def _cells(row: Row, common_origin: str) -> tuple[str, ...]:
-    value, unit = row.paper, _unit(row.paper.unit)
-    iterations = f", {value.unit}" if value.unit == "iterations" else ""
-    side = "" if value.relation == "is" else f"{value.relation} "
-    error = "" if value.error is None else f" ± {show_number(value.error)}"
-    origin = "" if value.origin == common_origin else escape(value.origin)
-    names = map(escape, value.claims)
-    return (
-        escape(value.quantity + iterations) + _small(escape(value.note)),
-        side + (value.printed or show_number(value.value)) + error + unit + _small(origin),
-        NOT_YET if row.quick is None else _ours(row.quick, unit),
-        "".join(_ours(one, unit) for one in row.recorded) or row.instead or NOT_YET,
-        " ".join(f'<span data-claim="{name}">{name}</span>' for name in names) or "–",
-    )
-
-
-def _unit(unit: str) -> str:
-    return f" {escape(unit)}" if unit and unit != "iterations" else ""
-
-
-def _small(text: str) -> str:
-    return f" <small>{text}</small>" if text else ""
-
-
-def _ours(measurement: Measurement, unit: str) -> str:
-    label = escape(measurement.label)
-    if measurement.anchor:
-        label = f'<a href="#{escape(measurement.anchor)}">{label}</a>'
-    about = "; ".join(filter(None, [label, escape(measurement.remark)]))
-    return f"<div>{show_spread(measurement, unit)}{_small(about)}</div>"
+        places.append((together, origins.pop() if len(origins) == 1 else ""))
+    return render("comparison.html", places=places, number=show_number, spread=show_spread)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from textwrap import shorten
 
+from after_build import after_build
 from docutils import nodes
 from plain_text import plain
 from sphinx.application import Sphinx
@@ -87,9 +88,7 @@ def library(env: BuildEnvironment) -> Iterator[Thing]:
             yield "lib", name, "", f"{obj.docname}.html#{obj.node_id}", ""
 
 
-def write_index(app: Sphinx, exception: Exception | None) -> None:
-    if exception is not None or app.builder.format != "html":
-        return
+def write_index(app: Sphinx) -> None:
     env, papers = app.env, read_ledger()
     things = [
         *claims(env, papers),
@@ -105,4 +104,4 @@ def write_index(app: Sphinx, exception: Exception | None) -> None:
 
 def setup(app: Sphinx) -> None:
     app.add_js_file("find.classic.js", defer="defer")
-    app.connect("build-finished", write_index)
+    after_build(app, write_index)

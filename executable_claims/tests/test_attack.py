@@ -3,12 +3,16 @@
 import json
 import os
 import re
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
 
-from executable_claims.attack import attack, main, read_chapter
+from executable_claims import seeds
+from executable_claims.attack import attack, closed, main, read_chapter, with_change
 from executable_claims.configuration import find_book
+from executable_claims.results import change_result, read_results
 
 RESULTS = Path("results/attacks.json")
 TABLE = '[tool.executable-claims]\nrecorded = "recorded"\n'
@@ -124,6 +128,40 @@ def test_a_chapter_that_was_interrupted_goes_on_and_one_that_is_done_is_not_run(
     attack(find_book(), "part/page", page)
     assert asked == [set(finished)]
     assert json.loads(RESULTS.read_text())["part/page"] == whole
+
+
+def test_two_runs_at_once_lose_nothing_of_each_other():
+    changes = dict.fromkeys(("one", "other"), ({"before": "1", "after": "2"}, 0, None))
+    noticed, entry = {"outcome": "noticed"}, {"survivors": []}
+    for text in ("one", "other", "one"):
+        entry = with_change(entry, "key", text, noticed)
+    whole = closed(entry, "key", changes)
+    assert whole["noticed"] == whole["changes"] == 2
+    assert closed(with_change(whole, "key", "other", noticed), "key", changes) == whole
+
+
+def count(entry, number):
+    return {"found": sorted({*entry.get("found", ()), number})}
+
+
+def test_results_are_added_one_process_after_the_other(tmp_path):
+    path = tmp_path / "results" / "found.json"
+    with ProcessPoolExecutor(4, get_context("spawn")) as pool:
+        for run in [pool.submit(change_result, path, "part/page", count, k) for k in range(60)]:
+            run.result()
+    assert read_results(path) == {"part/page": {"found": [*range(60)]}}
+
+
+def test_a_shift_is_run_once_for_a_state_of_the_code(write, monkeypatch):
+    page, asked = write(SQUARES), []
+    monkeypatch.setattr(seeds, "passes", lambda _, __, shift: asked.append(shift) or shift != 7)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="fails with BOOK_SEED=7"):
+            seeds.draw_anew(find_book(), "part/page", page)
+    assert asked == [*range(1, 21)]
+    Path("theory.py").write_text("def doubled(x):\n    return x + x\n")
+    monkeypatch.setattr(seeds, "passes", lambda *_: True)
+    assert seeds.draw_anew(find_book(), "part/page", page).endswith("no verdict changed under 20 shifts")
 
 
 def test_a_change_without_end_is_noticed(write):

@@ -8,8 +8,8 @@ import colophon
 import provenance
 import pytest
 from bs4 import BeautifulSoup
-from entrances import site_map
 from link_previews import SIZE, Preview, picture, tags
+from markup import render
 from sphinx.errors import ExtensionError
 
 
@@ -66,7 +66,9 @@ def test_a_picture_has_room_for_any_text(verdict):
 
 
 def test_a_site_map_is_xml_with_whole_addresses():
-    tree = ElementTree.fromstring(site_map("https://a.org/", ["a.html", "b&c.html"]).encode())
+    tree = ElementTree.fromstring(
+        render("sitemap.xml", base="https://a.org/", addresses=["a.html", "b&c.html"]).encode()
+    )
     assert [place.text for place in tree.findall(".//{*}loc")] == [
         "https://a.org/a.html",
         "https://a.org/b&c.html",
