@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from lib import checks
 from lib.checks import array, choice, number, whole, wholes
 from lib.models.two_layer import Start, TwoLayer
-from lib.training.losses import Loss
+from lib.training.losses import LOGISTIC, Loss
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +132,52 @@ def gradient_descent(
             ) from None
 
     return run_steps(network, descend, steps, record, record_at)
+
+
+def loss_scaled_descent(
+    network: TwoLayer,
+    inputs: ArrayLike,
+    labels: ArrayLike,
+    *,
+    step: float,
+    steps: int,
+    record: Callable[[TwoLayer, float], Any] = lambda network, log_time: None,
+    record_at: Iterable[int] | None = None,
+) -> TrainingRun:
+    """Train the first layer on the mean logistic loss L by steps ``step / L`` along minus the gradient.
+
+    The steps grow as the loss falls, so that margins grow by about equal amounts a step, and a time whose
+    logarithm is in the thousands is reached in some ten thousand steps; losses far below the smallest float
+    are no obstacle.  Arguments are those of :func:`gradient_descent`; ``record`` is called with the network
+    and with the logarithm of the time, the sum of the steps, which is also the run's ``memory``.  Raises
+    ``ValueError`` naming a bad argument.  [lyu2020, Sec. 6 and App. L]
+
+    >>> run = loss_scaled_descent(TwoLayer([[1.0]], [1.0]), [[1.0]], [1.0], step=0.1, steps=10_000,
+    ...                           record=lambda network, log_time: (network.w.item(), log_time))
+    >>> [round(float(number)) for number in run.recorded[-1]]
+    [1000, 1000]
+    """
+    if not isinstance(network, TwoLayer) or network.w.ndim != 2:
+        raise ValueError(f"network is {network!r}, allowed: a single TwoLayer")
+    x, y = _data(inputs, labels, network.w.shape[-1], LOGISTIC)
+    log_step, steps = np.log(number("step", step, 0) / len(y)), whole("steps", steps)
+    signed, log_time = y[:, None] * x, -np.inf
+
+    def descend(now: TwoLayer, k: int) -> TwoLayer:
+        nonlocal log_time
+        z = x @ now.w.T
+        margins = y * (np.maximum(z, now.slope * z) @ now.a)
+        log_losses = np.where(margins > 30, -margins, np.log(np.logaddexp(0, -np.minimum(margins, 30))))
+        least = log_losses.max()
+        log_loss = least + np.log(np.exp(log_losses - least).mean())
+        forces = np.exp(log_step - log_loss - np.logaddexp(0, margins))
+        slopes = np.where(z > 0, forces[:, None], now.slope * forces[:, None])
+        log_time = float(np.logaddexp(log_time, log_step + np.log(len(y)) - log_loss))
+        return now.with_weights(now.w + now.a[:, None] * (slopes.T @ signed), now.a)
+
+    return run_steps(
+        network, descend, steps, lambda now: record(now, log_time), record_at, memory=lambda: log_time
+    )
 
 
 def spherical_descent(

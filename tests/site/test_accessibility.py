@@ -23,7 +23,7 @@ CHAPTERS = [
     "sigmoidal_curves/closed_form",
     "saddle_to_saddle/two_plateaus",
     "early_alignment/stragglers",
-    "neuron_clustering/which_line",
+    "neuron_clustering/the_right_program",
     "gradient_starvation/two_moons",
 ]
 # What scrolls gets its place in the order of the keyboard box by box, soon after the page is there.

@@ -29,7 +29,7 @@ SEARCHES = {
     "Boursier": "papers/boursier2022.html",
     "theorem 1 min": "min2024-theorem-1",
     "fig 7": "figure-7",
-    "hard margin": "which_line.html",
+    "hard margin": "the_right_program.html",
     "hinge loss": "hinge.html",
     "whitening": "common_practices.html",
     "initialization": "boursier2022",

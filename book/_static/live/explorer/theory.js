@@ -142,7 +142,7 @@ const THEOREMS = [
   ["Early alignment", "early_alignment/alignment_time", alignment],
   ["Two drops", "saddle_to_saddle/two_plateaus", staircase],
   ["Agreement", "neuron_clustering/agreement_regimes", agreement],
-  ["Which line", "neuron_clustering/which_line", line],
+  ["Which line", "neuron_clustering/the_right_program", line],
   ["Decoupling", "gradient_starvation/spectral_decoupling", end],
 ];
 
