@@ -16,7 +16,7 @@ from lib.figures import live
 from lib.flow import gradient_flow
 from lib.flow.alignment import alignment_phase
 from lib.geometry.level_sets import boundary_angles
-from lib.geometry.patterns import least_signed_cosine, regions
+from lib.geometry.patterns import cosine, least_signed_cosine, regions
 from lib.geometry.programs import agreement_program, extended_agreement_program, linear_svm
 from lib.models.two_layer import Start, TwoLayer
 from lib.seeds import generator
