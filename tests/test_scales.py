@@ -22,7 +22,7 @@ from lib.geometry import level_sets, patterns, programs
 from lib.models import deep, features
 from lib.models.two_layer import Start, TwoLayer
 from lib.theory import alignment, dual, one_neuron, orthogonal
-from lib.training.descent import gradient_descent, spherical_descent
+from lib.training.descent import gradient_descent, loss_scaled_descent, spherical_descent
 from lib.training.losses import EXPONENTIAL, HINGE, LOGISTIC, SQUARE
 
 LIB = Path(__file__).parents[1] / "lib"
@@ -124,6 +124,11 @@ def start(w, a):
 def descent(w, a, inputs, labels, step):
     run = gradient_descent(TwoLayer(w, a, 0.3), inputs, labels, SQUARE, step=step, steps=30)
     return run.network.w, run.network.a
+
+
+def loss_scaled(w, a, inputs, step):
+    run = loss_scaled_descent(TwoLayer(w, a, 0.3), inputs, Y, step=step, steps=30)
+    return run.network.w, np.exp(run.memory)
 
 
 def spherical(norms, inputs, labels, step):
@@ -304,15 +309,6 @@ CASES = {
         {"w": W, "inputs": X},
         [law(0, HUNDREDS, w=1), law(0, inputs=1)],
     ),
-    "cone_margin": Case(
-        partial(alignment.cone_margin, labels=Y), {"inputs": X}, [law(0, HUNDREDS, inputs=1)]
-    ),
-    "alignment_constants": Case(
-        partial(alignment.alignment_constants, signs=SIGNS, labels=Y),
-        {"w": W, "inputs": X},
-        [law([0] * 6, HUNDREDS, w=1), law([0, 0, 0, 0, 1, 1], inputs=1)],
-        "mu zeta_1 zeta_2 kappa x_min x_max",
-    ),
     "FeatureProblem": Case(
         fixed_points,
         {"strengths": np.linalg.svd(U)[1], "ridge": 0.3},
@@ -356,6 +352,11 @@ CASES = {
         descent,
         {"w": W, "a": A, "inputs": X, "labels": Y, "step": 0.05},
         [law([1, 1], w=1, a=1, labels=2, step=-2), law([0, 0], inputs=1, labels=1, step=-2)],
+    ),
+    "loss_scaled_descent": Case(
+        loss_scaled,
+        {"w": W, "a": A, "inputs": X, "step": 0.05},
+        [law([1, 2], w=1, a=-1, step=2), law([-1, -2], w=-1, inputs=1, step=-2)],
     ),
     "spherical_descent": Case(
         spherical,

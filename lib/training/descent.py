@@ -144,21 +144,17 @@ def loss_scaled_descent(
     record: Callable[[TwoLayer, float], Any] = lambda network, log_time: None,
     record_at: Iterable[int] | None = None,
 ) -> TrainingRun:
-    """Train the first layer on the mean logistic loss L by steps ``step / L`` along minus the gradient.
+    """Train the first layer on the mean logistic loss L by steps ``step / L``, at losses of any size.
 
-    The steps grow as the loss falls, so that margins grow by about equal amounts a step, and a time whose
-    logarithm is in the thousands is reached in some ten thousand steps; losses far below the smallest float
-    are no obstacle.  Arguments are those of :func:`gradient_descent`; ``record`` is called with the network
-    and with the logarithm of the time, the sum of the steps, which is also the run's ``memory``.  Raises
-    ``ValueError`` naming a bad argument.  [lyu2020, Sec. 6 and App. L]
-
-    >>> run = loss_scaled_descent(TwoLayer([[1.0]], [1.0]), [[1.0]], [1.0], step=0.1, steps=10_000,
-    ...                           record=lambda network, log_time: (network.w.item(), log_time))
-    >>> [round(float(number)) for number in run.recorded[-1]]
-    [1000, 1000]
+    Margins grow by about equal amounts a step.  Arguments are those of :func:`gradient_descent`; ``record``
+    is called with the network and the logarithm of the time, the sum of the steps, which is also the run's
+    ``memory``.  Raises ``ValueError`` naming a bad argument.  [lyu2020]
     """
     if not isinstance(network, TwoLayer) or network.w.ndim != 2:
-        raise ValueError(f"network is {network!r}, allowed: a single TwoLayer")
+        raise ValueError(
+            f"network is {type(network).__name__} {np.shape(getattr(network, 'w', 0))}, allowed: "
+            "one TwoLayer, of weights (m, d)"
+        )
     x, y = _data(inputs, labels, network.w.shape[-1], LOGISTIC)
     log_step, steps = np.log(number("step", step, 0) / len(y)), whole("steps", steps)
     signed, log_time = y[:, None] * x, -np.inf

@@ -20,7 +20,7 @@ from lib.geometry.patterns import cosine, least_signed_cosine, regions
 from lib.geometry.programs import agreement_program, extended_agreement_program, linear_svm
 from lib.models.two_layer import Start, TwoLayer
 from lib.seeds import generator
-from lib.theory.alignment import alignment_constants, class_sums
+from lib.theory.alignment import cap_constant, class_sums, start_constant
 from lib.theory.dual import FeatureProblem, primal_responses, rotation
 from lib.theory.orthogonal import two_plateaus
 from lib.training.losses import EXPONENTIAL, LOGISTIC
@@ -182,12 +182,12 @@ def test_the_two_clocks_say_the_events_of_the_alignment_and_when_the_loss_is_hal
     before, after = run.loss([0.998 * half, 1.002 * half]) / run.loss([0.0])
     assert before > 0.5 > after
     if (mu := least_signed_cosine(x, CLASSES)) > 0:
-        c = alignment_constants(FAN, SIGNS, x, CLASSES)
+        zeta = min(cap_constant(x, CLASSES), start_constant(FAN, SIGNS, x, CLASSES))
         inside = ((FAN @ x.T > 0) == (CLASSES * SIGNS[:, None] < 0)).all(axis=1)
         repelling = np.where(SIGNS[:, None] > 0, *class_sums(x, CLASSES)[::-1])
         stays = np.arctanh(np.where(inside, cosine(FAN, repelling), 0)) / np.linalg.norm(repelling, axis=1)
-        ours = stays.max() + 2 - 2 * np.log(c.mu)
-        printed = 16 * np.log(c.n) / (min(c.zeta, c.xi) * np.sqrt(c.mu) * c.x_min)
+        ours = stays.max() + 2 - 2 * np.log(mu)
+        printed = 16 * np.log(len(x)) / (min(zeta, mu**2) * np.sqrt(mu))
         assert "are aligned" in clock and "are orthogonally separable" in sentence
         said = re.search(r"μ = (\S+):.*is (\d+), the paper's (\S+)\.$", sentence).groups()
         np.testing.assert_allclose(numbers(" ".join(said))[:2], [mu, ours], atol=0.501)

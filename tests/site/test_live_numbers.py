@@ -12,10 +12,11 @@ from scipy.special import expit
 from lib.flow import gradient_flow
 from lib.flow.alignment import alignment_phase
 from lib.geometry.level_sets import boundary_angles
+from lib.geometry.patterns import least_signed_cosine
 from lib.geometry.programs import agreement_program, extended_agreement_program, linear_svm
 from lib.models.two_layer import Start, TwoLayer
 from lib.seeds import generator
-from lib.theory.alignment import alignment_constants, class_sums
+from lib.theory.alignment import cap_constant, class_sums, start_constant
 from lib.theory.dual import FeatureProblem, primal_responses, rotation, two_features
 from lib.theory.orthogonal import two_plateaus
 from lib.training.losses import EXPONENTIAL, LOGISTIC, SQUARE
@@ -269,13 +270,14 @@ def test_the_neurons_turn_as_in_the_exact_alignment(call, degrees):
 def test_the_bounds_are_those_of_the_chapter(call, degrees):
     given = np.deg2rad(degrees).tolist(), CLASSES.tolist(), NEURONS
     drawn = call("live/separation", "m.bounds", *given)
-    c = alignment_constants(FAN, SIGNS, circle(degrees), CLASSES)
+    task = circle(degrees), CLASSES
+    mu, zeta = least_signed_cosine(*task), min(cap_constant(*task), start_constant(FAN, SIGNS, *task))
     inside = ((FAN @ circle(degrees).T > 0) == (CLASSES * SIGNS[:, None] < 0)).all(axis=1)
     sums = np.where(SIGNS[:, None] > 0, *class_sums(circle(degrees), CLASSES)[::-1])
     sizes = np.linalg.norm(sums, axis=1)
     stays = np.arctanh(np.where(inside, (FAN * sums).sum(axis=1) / sizes, 0)) / sizes
-    ours = stays.max() + 2 - 2 * np.log(c.mu)
-    printed = 16 * np.log(c.n) / (min(c.zeta, c.xi) * np.sqrt(c.mu) * c.x_min)
+    ours = stays.max() + 2 - 2 * np.log(mu)
+    printed = 16 * np.log(len(degrees)) / (min(zeta, mu**2) * np.sqrt(mu))
     np.testing.assert_allclose([drawn["ours"], drawn["printed"]], [ours, printed], rtol=1e-7)
 
 

@@ -14,13 +14,6 @@ def problem(seed, mu=0.1, m=200):
     return rng.standard_normal((m, 4)), np.resize([1.0, -1.0], m), inputs, labels
 
 
-@pytest.mark.parametrize("mu", [0.0, 0.3, 0.9])
-def test_cone_margin_of_a_simplex_is_tight(mu):
-    small = np.sqrt(1 - mu)
-    simplex = small * np.eye(5) + (np.sqrt(1 + 4 * mu) - small) / 5
-    assert bounds.cone_margin(simplex, np.ones(5)) == pytest.approx(np.sqrt(mu + (1 - mu) / 5))
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_caps_of_lemma_8(seed):
     _, _, inputs, labels = problem(seed)
@@ -52,15 +45,3 @@ def test_the_start_constant_is_the_least_over_neurons_of_either_sign():
     assert bounds.start_constant(w[:1], [1], inputs, labels) == pytest.approx(0.64)
     assert bounds.start_constant(w, [1, -1, 1], inputs, labels) == pytest.approx(0.64)
     assert bounds.start_constant(w, [1, 1, -1], inputs, labels) == pytest.approx(0.36)
-
-
-def test_constants_obey_their_order_and_data_at_obtuse_angles_are_named():
-    w, signs, inputs, labels = problem(0)
-    found = bounds.alignment_constants(w, signs, inputs, labels)
-    assert found.zeta_2 == bounds.start_constant(w, signs, inputs, labels)
-    assert found.zeta == min(found.zeta_1, found.zeta_2) and found.xi == found.mu**2
-    assert found.kappa >= np.sqrt(found.mu)
-    with pytest.raises(ValueError, match=r"inputs 0 and 1 .* signed cosine 0, allowed: above 0"):
-        bounds.alignment_constants(w, signs, np.eye(4), np.ones(4))
-    with pytest.raises(ValueError, match=r"inputs 1 and 2 .* signed cosine -0\.0995, allowed: above 0"):
-        bounds.alignment_constants(w, signs, np.array([[1, 0.1], [1, 0], [0.1, -1]]), [1, 1, -1])

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from lib.models.two_layer import Start, TwoLayer
-from lib.training.descent import Diverged, gradient_descent, spherical_descent
+from lib.training.descent import Diverged, gradient_descent, loss_scaled_descent, spherical_descent
 from lib.training.losses import EXPONENTIAL, HINGE, LOGISTIC, SQUARE, TWICE_LOGISTIC
 
 TORCH = {
@@ -179,3 +179,17 @@ def test_two_layer_networks_are_trained_without_torch():
     code = "import sys, lib.models.two_layer, lib.training.losses, lib.training.descent, lib.data.synthetic\n"
     code += "assert not {'torch', 'sklearn'} & set(sys.modules), 'they take seconds'"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_loss_scaled_step_is_a_plain_step_over_the_loss_and_time_is_their_sum():
+    start, x, y = problem()
+    now, time = start, 0.0
+    for _ in range(5):
+        step = 0.3 / LOGISTIC.value(now(x), y).mean()
+        now = gradient_descent(now, x, y, LOGISTIC, step=step, steps=1, train_a=False).network
+        time += step
+    run = loss_scaled_descent(start, x, y, step=0.3, steps=5)
+    np.testing.assert_allclose(run.network.w, now.w, rtol=1e-12)
+    assert run.memory == pytest.approx(np.log(time), abs=1e-12)
+    with pytest.raises(ValueError, match=r"network is TwoLayer \(2, 5, 3\), allowed: one TwoLayer"):
+        loss_scaled_descent(problem(lead=(2,))[0], x, y, step=0.3, steps=5)
