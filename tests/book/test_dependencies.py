@@ -20,6 +20,7 @@ WITH_TORCH = {
     "saddle_to_saddle/usual_scale.md",
     "early_alignment/real_digits.md",
     "early_alignment/one_layer.md",
+    "early_alignment/small_print.md",
     "gradient_starvation/forgetting.md",
     "gradient_starvation/common_practices.md",
     "gradient_starvation/coloured_digits.md",
