@@ -44,9 +44,8 @@ def bibtex(app: Sphinx, docname: str) -> str:
         "note": f"Commit {commit()}",
     }
     lines = [f"  {name:<9} = {{{value}}}" for name, value in fields.items() if value]
-    return "\n".join(
-        [f"@incollection{{learning-dynamics:{docname.rpartition('/')[2]},", ",\n".join(lines), "}"]
-    )
+    key = docname.partition("/")[2].replace("/", ":")
+    return "\n".join([f"@incollection{{learning-dynamics:{key},", ",\n".join(lines), "}"])
 
 
 def origin(app: Sphinx, docname: str) -> list[str]:

@@ -14,7 +14,7 @@ SEARCHES = {
     "min2024-lem-13": "claim-min2024-lem13",
     "alignment time": "alignment_time.html",
     "CelebA": "pezeshki2021-tab-2",
-    "saddle": "saddle.html",
+    "saddle": "boursier2022",
     "erratum": "errata.html",
     "leaky": "leaky.html",
     "leaky relu": "leaky.html",
