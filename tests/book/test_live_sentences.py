@@ -186,7 +186,7 @@ def test_the_two_clocks_say_the_events_of_the_alignment_and_when_the_loss_is_hal
         inside = ((FAN @ x.T > 0) == (CLASSES * SIGNS[:, None] < 0)).all(axis=1)
         repelling = np.where(SIGNS[:, None] > 0, *class_sums(x, CLASSES)[::-1])
         stays = np.arctanh(np.where(inside, cosine(FAN, repelling), 0)) / np.linalg.norm(repelling, axis=1)
-        ours = stays.max() + 2 - 2 * np.log(mu)
+        ours = stays.max() + np.arccosh(1 + (1 - mu) / mu**2)
         printed = 16 * np.log(len(x)) / (min(zeta, mu**2) * np.sqrt(mu))
         assert "are aligned" in clock and "are orthogonally separable" in sentence
         said = re.search(r"μ = (\S+):.*is (\d+), the paper's (\S+)\.$", sentence).groups()

@@ -276,7 +276,7 @@ def test_the_bounds_are_those_of_the_chapter(call, degrees):
     sums = np.where(SIGNS[:, None] > 0, *class_sums(circle(degrees), CLASSES)[::-1])
     sizes = np.linalg.norm(sums, axis=1)
     stays = np.arctanh(np.where(inside, (FAN * sums).sum(axis=1) / sizes, 0)) / sizes
-    ours = stays.max() + 2 - 2 * np.log(mu)
+    ours = stays.max() + np.arccosh(1 + (1 - mu) / mu**2)
     printed = 16 * np.log(len(degrees)) / (min(zeta, mu**2) * np.sqrt(mu))
     np.testing.assert_allclose([drawn["ours"], drawn["printed"]], [ours, printed], rtol=1e-7)
 

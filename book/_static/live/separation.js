@@ -31,7 +31,7 @@ export function bounds(angles, labels, neurons) {
   const mu = leastCosine(angles, labels);
   const start = leastSine(angles, labels, neurons);
   return {
-    ours: longestStay(angles, labels, neurons) + 2 - 2 * Math.log(mu),
+    ours: longestStay(angles, labels, neurons) + Math.acosh(1 + (1 - mu) / mu ** 2),
     printed: (16 * Math.log(angles.length)) / (Math.min(start, mu ** 2) * Math.sqrt(mu)),
   };
 }
