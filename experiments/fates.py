@@ -1,4 +1,4 @@
-"""What becomes of plain samples: a census of the ends of the flow, against scale and width of the start.
+"""What becomes of plain samples: a census of the ends of the flow; and how long neurons wait for a datum.
 
 [sarussi2021, Secs. 1, 5 and 7: straight boundaries from small starts]
 """
@@ -129,6 +129,46 @@ def _fingerprint_of(config: PlainSamples) -> PlainSamples:
     return replace(config, samples=2, examples=10, widths=config.widths[:1], horizon=100.0)
 
 
+@dataclass(frozen=True)
+class ThreePoints:
+    """The points (1, 0) and, for each of the ``heights`` h, (-sqrt(1 - h^2), h), positive, and (-1, 0).
+
+    Two neurons of output weights 1 and -1 start at ``scale``, the first of them right on the first point.
+    """
+
+    heights: tuple[float, ...] = (0.4, 0.126, 0.04, 0.0126, 0.004)
+    slope: float = 0.1
+    scale: float = 1e-3
+
+
+def run_waiting(config: ThreePoints, seed: int, device: str = "cpu") -> dict:
+    """Follow the flow until the first neuron comes to the kink of the second point.
+
+    Returns the ``times``, and the ``neurons`` (2, 2) just before; a seed draws the start.
+    """
+    draws = np.random.default_rng(seed)
+    w = config.scale * (np.array([[1.0, 0.0], [-1.0, 0.0]]) + 0.2 * draws.standard_normal((2, 2)))
+    times, neurons = [], []
+    for height in config.heights:
+        x = np.array([[1.0, 0.0], [-np.sqrt(1 - height**2), height], [-1.0, 0.0]])
+        network, log_until = TwoLayer(w, np.array([1.0, -1.0]), config.slope), np.log(1e3 / height**2)
+        options = {"train": "first", "rtol": 1e-9, "log_until": log_until}
+        run = gradient_flow(network, x, np.array([1.0, 1.0, -1.0]), LOGISTIC, **options)
+        time = next(one.time for one in run.events if one[1:] == (0, 1, True))
+        times.append(time)
+        neurons.append(run.network_at(time * (1 - 1e-9)).w.tolist())
+    return {"times": times, "neurons": neurons}
+
+
+WAITING = Experiment(
+    "sarussi2021-waiting",
+    "How long two neurons wait for the second of three points",
+    full=ThreePoints(),
+    quick=ThreePoints(heights=(0.2, 0.1)),
+    metrics_of=run_waiting,
+    fingerprint_of=lambda config: replace(config, heights=(0.2,)),
+    devices=("cpu",),
+)
 CENSUS = Experiment(
     "sarussi2021-census",
     "Where the flow ends on plain Gaussian samples, by scale and width of the start",

@@ -32,6 +32,7 @@ EXPERIMENTS = {  # where each is defined
     "sarussi2021-figure-8": "experiments.regimes:FIGURE_8",
     "sarussi2021-figure-9": "experiments.regimes:FIGURE_9",
     "sarussi2021-table": "experiments.clusters:TABLE",
+    "sarussi2021-waiting": "experiments.fates:WAITING",
 }
 
 

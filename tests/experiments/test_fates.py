@@ -1,5 +1,7 @@
 """The census of ends: where a network is, crossings that the integrator does not see, and draws."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -63,3 +65,11 @@ def test_samples_are_separable_and_starts_of_all_scales_are_the_same():
     assert found == fates.run_census(config, 1) != fates.run_census(config, 2)
     assert len(found["margins"]) == len(found["foretold"]) == config.samples
     assert all(len(one) == config.samples for one in found["fates"]["2"].values())
+
+
+def test_the_neuron_arrives_at_the_kink_later_for_a_lower_point():
+    experiment = find("sarussi2021-waiting")
+    found = experiment.run(dataclasses.replace(experiment.full, heights=(0.4, 0.3)), (0,))[0]
+    assert 0 < found["times"][0] < found["times"][1]
+    for height, w in zip((0.4, 0.3), found["neurons"], strict=True):
+        assert -1e-6 < w[0] @ np.array([-np.sqrt(1 - height**2), height]) < 0 < w[0][0]
