@@ -26,11 +26,13 @@ EXPERIMENTS = {  # where each is defined
     "pezeshki2021-figure-2": "experiments.moons:FIGURE_2",
     "pezeshki2021-figure-3": "experiments.moons:FIGURE_3",
     "pezeshki2021-table-1": "experiments.coloured_digits:TABLE_1",
+    "sarussi2021-census": "experiments.fates:CENSUS",
     "sarussi2021-figure-2": "experiments.clusters:FIGURE_2",
     "sarussi2021-figure-6": "experiments.clusters:FIGURE_6",
     "sarussi2021-figure-8": "experiments.regimes:FIGURE_8",
     "sarussi2021-figure-9": "experiments.regimes:FIGURE_9",
     "sarussi2021-table": "experiments.clusters:TABLE",
+    "sarussi2021-waiting": "experiments.fates:WAITING",
 }
 
 
