@@ -178,13 +178,9 @@ _PRACTICES = TwoMoons(
     features=(),
     pictured=(0,),
 )
-# At the published schedule, without the two practices that take most of the time.
+# At the published schedule: what the figure rests on, and the one practice that bends the boundary.
 _TEN_NETWORKS = AveragedMoons(
-    settings=tuple(name for name in _PRACTICES.settings if name not in ("longer", "five-layers")),
-    weight_decay=0.0,
-    features=(),
-    points=10,
-    pictured=(),
+    settings=("gap", "adam-long", "decoupled"), weight_decay=0.0, features=(), points=10, pictured=()
 )
 FIGURE_2 = Experiment(
     "pezeshki2021-figure-2",
