@@ -29,6 +29,7 @@ WITH_TORCH = {
     "gradient_starvation/tangent_features.md",
     "gradient_starvation/rare_groups.md",
     "gradient_starvation/two_margins.md",
+    "gradient_starvation/small_print.md",
     "comparison.md",
     "experiments.md",
 }
