@@ -21,6 +21,7 @@ NOTEBOOKS = [
 SEEN_IN_A_RECORD = {
     *("boursier2022-fig-6", "boursier2022-fig-6-direction", "boursier2022-fig-7b"),
     *("min2024-sec4-start", "min2024-sec4-rank", "min2024-sec4-loss"),
+    *("sarussi2021-small-init", "sarussi2021-ours-census"),
 }
 
 
