@@ -36,7 +36,7 @@ WITH_TORCH = {
 # What chapters without torch networks import.
 WITHOUT_TORCH = (
     "lib.flow lib.theory lib.geometry lib.data.digits lib.data.synthetic lib.data.two_inputs lib.figures "
-    "experiments.claims experiments.clusters experiments.regimes"
+    "experiments.claims experiments.clusters experiments.fates experiments.regimes"
 )
 TRACED = ("sigmoidal_curves/clock.md", "early_alignment/staircase.md", "gradient_starvation/dual_problem.md")
 

@@ -23,6 +23,7 @@ SEEN_IN_A_RECORD = {
     *("min2024-sec4-start", "min2024-sec4-rank", "min2024-sec4-loss"),
     "sarussi2021-ours-disagreement",
     "pezeshki2021-ours-kernel-responses",
+    *("sarussi2021-small-init", "sarussi2021-ours-census"),
 }
 
 
