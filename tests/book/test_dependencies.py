@@ -26,7 +26,6 @@ WITH_TORCH = {
     "gradient_starvation/coloured_digits.md",
     "gradient_starvation/two_moons.md",
     "gradient_starvation/who_starves_whom.md",
-    "gradient_starvation/tangent_features.md",
     "gradient_starvation/rare_groups.md",
     "gradient_starvation/two_margins.md",
     "gradient_starvation/small_print.md",
