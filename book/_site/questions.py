@@ -1,7 +1,7 @@
 """The chapters by the question that each answers, the papers, and how long chapters take to read.
 
 A page says in its head which question it answers; the order is that of the table of contents, where the page
-of a paper stands before the chapters about it.
+of a paper stands before the chapters about it.  A part about no paper begins with its first chapter.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from executable_claims.pages import LedgerDirective
 
 WORDS_A_MINUTE = 150  # a formula counts by its parts
 PAPERS = "book/papers/"
+REFERENCE = Path("book/api")
 
 
 def listed(entries: Iterable[dict]) -> Iterator[str]:
@@ -34,14 +35,16 @@ def listed(entries: Iterable[dict]) -> Iterator[str]:
 
 
 def parts(folder: Path) -> dict[str, list[str]]:
-    """The chapters on each paper: what follows its page in the table of contents, in one folder."""
+    """The chapters of each part: on a paper, what follows its page in the table of contents; each has a folder."""
     contents = yaml.safe_load((folder / "_toc.yml").read_text(encoding="utf-8"))
     found: dict[str, list[str]] = {}
     chapters: list[str] = []
     for page in listed(contents["parts"]):
         if page.startswith(PAPERS):
             chapters = found[page] = []
-        elif page.count("/") > 1 and Path(page).parent in {Path(one).parent for one in chapters or [page]}:
+        elif page.count("/") > 1 and (own := Path(page).parent) != REFERENCE:
+            if chapters and own != Path(chapters[0]).parent:
+                chapters = found[page] = []
             chapters.append(page)
     return found
 
@@ -74,10 +77,11 @@ def duration(total: int) -> str:
 
 def chosen(env: BuildEnvironment, which: str) -> list[str]:
     """The chapters that are meant: on a paper, the core ones, all, or one page."""
-    known = parts(Path(env.srcdir))
+    of_parts = parts(Path(env.srcdir))
+    known = {page: chapters for page, chapters in of_parts.items() if page.startswith(PAPERS)}
     known |= {
         "core": [chapters[0] for chapters in known.values()],
-        "all": [chapter for chapters in known.values() for chapter in chapters],
+        "all": [chapter for chapters in of_parts.values() for chapter in chapters],
     }
     if which not in known and which not in env.found_docs:
         raise ExtensionError(f"reading time of {which!r}, allowed: a page, {', '.join(known)}")
@@ -117,16 +121,16 @@ class Listed(LedgerDirective):
 
 
 class Questions(Listed):
-    """``{questions}``: a section for each paper, with the question and the minutes of each chapter on it."""
+    """``{questions}``: a section for each part, with the question and the minutes of each chapter on it."""
 
     def run(self) -> list[nodes.Node]:
-        return [self.section(paper, chapters) for paper, chapters in self.parts().items()]
+        return [self.section(first, chapters) for first, chapters in self.parts().items()]
 
-    def section(self, paper: str, chapters: list[str]) -> nodes.section:
-        question = self.question(paper)
+    def section(self, first: str, chapters: list[str]) -> nodes.section:
+        question = self.question(first)
         section = nodes.section("", nodes.title("", question), ids=[nodes.make_id(question)])
-        section += nodes.paragraph("", "", borrow(self.env, title, page=paper), nodes.Text("; "))
-        section[-1] += [borrow(self.env, time, which=paper), nodes.Text(".")]
+        section += nodes.paragraph("", "", borrow(self.env, title, page=first), nodes.Text("; "))
+        section[-1] += [borrow(self.env, time, which=first), nodes.Text(".")]
         rows = [self.row(chapter) for chapter in chapters]
         headings = ["Question", "Answer", "Minutes"]
         section += self.lay_out("table.xml", headings=headings, classes="questions", rows=rows)
@@ -142,7 +146,7 @@ class Papers(Listed):
     """``{papers}``: the key of each paper, its page, and what that says in short."""
 
     def run(self) -> list[nodes.Node]:
-        rows = [self.row(paper) for paper in self.parts()]
+        rows = [self.row(page) for page in self.parts() if page.startswith(PAPERS)]
         headings = ["Key", "Paper", "Its theorems"]
         return self.lay_out("table.xml", headings=headings, classes="stacked", rows=rows)
 

@@ -43,13 +43,17 @@ parts:
   - chapters:
       - file: book/part/a
         sections: [{file: book/part/b}, {file: book/part/c}]
+  - chapters: [{file: book/other/d}, {file: book/other/e}]
   - chapters: [{file: book/api/names}]
 """
 
 
-def test_the_chapters_on_a_paper_follow_its_page(tmp_path):
+def test_the_chapters_on_a_paper_follow_its_page_and_others_make_a_part(tmp_path):
     (tmp_path / "_toc.yml").write_text(CONTENTS)
-    assert parts(tmp_path) == {"book/papers/key": ["book/part/a", "book/part/b", "book/part/c"]}
+    assert parts(tmp_path) == {
+        "book/papers/key": ["book/part/a", "book/part/b", "book/part/c"],
+        "book/other/d": ["book/other/d", "book/other/e"],
+    }
 
 
 def test_every_chapter_and_every_paper_of_the_book_asks_a_question():
