@@ -4,6 +4,7 @@
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -79,7 +80,7 @@ def unseen(run: Trajectory) -> tuple[float, float] | None:
 
 def end_of_flow(network: TwoLayer, x: np.ndarray, y: np.ndarray, horizon: float) -> TwoLayer:
     """Return the direction of the network at a late time, (m, d), with no crossing of a kink unseen."""
-    options = {"train": "first", "rtol": 1e-7}
+    options: dict[str, Any] = {"train": "first", "rtol": 1e-7}
     run = gradient_flow(network, x, y, LOGISTIC, log_until=horizon, **options)
     for _ in range(100):
         if (found := unseen(run)) is None:

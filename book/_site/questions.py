@@ -35,7 +35,7 @@ def listed(entries: Iterable[dict]) -> Iterator[str]:
 
 
 def parts(folder: Path) -> dict[str, list[str]]:
-    """The chapters of each part: on a paper, what follows its page in the table of contents; each has a folder."""
+    """The chapters of each part, which has a folder: of one on a paper, by the page of the paper."""
     contents = yaml.safe_load((folder / "_toc.yml").read_text(encoding="utf-8"))
     found: dict[str, list[str]] = {}
     chapters: list[str] = []
