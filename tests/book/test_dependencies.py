@@ -21,7 +21,7 @@ WITH_TORCH = {
     "early_alignment/real_digits.md",
     "early_alignment/one_layer.md",
     "early_alignment/small_print.md",
-    "gradient_starvation/forgetting.md",
+    "gradient_starvation/small_print.md",
     "gradient_starvation/common_practices.md",
     "gradient_starvation/coloured_digits.md",
     "gradient_starvation/two_moons.md",

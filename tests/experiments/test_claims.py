@@ -20,6 +20,7 @@ NOTEBOOKS = [
 # What is seen in a record alone: runs that show it only at their own size.
 SEEN_IN_A_RECORD = {
     *("boursier2022-fig-6", "boursier2022-fig-6-direction", "boursier2022-fig-7b"),
+    *("pezeshki2021-fig-4-blank", "pezeshki2021-fig-4-blank-sd", "pezeshki2021-sec-4-shape"),
     *("min2024-sec4-start", "min2024-sec4-rank", "min2024-sec4-loss"),
     "sarussi2021-ours-disagreement",
     "pezeshki2021-ours-kernel-responses",
