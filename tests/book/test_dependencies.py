@@ -28,7 +28,6 @@ WITH_TORCH = {
     "gradient_starvation/who_starves_whom.md",
     "gradient_starvation/rare_groups.md",
     "gradient_starvation/two_margins.md",
-    "gradient_starvation/small_print.md",
     "comparison.md",
     "experiments.md",
 }
