@@ -91,7 +91,7 @@ def test_on_a_desktop_panels_stand_side_by_side(open_page, address):
 
 @pytest.mark.parametrize(("width", "seen"), [(360, True), (1280, False)])
 def test_a_panel_that_stands_alone_has_the_labels_of_its_neighbour(open_page, address, width, seen):
-    page = open_page(f"{address}/book/gradient_starvation/tangent_features.html", width=width)
+    page = open_page(f"{address}/book/gradient_starvation/spectral_decoupling.html", width=width)
     shared = page.locator("figure .drawing-shared")
     assert shared.count() >= 2 and all(one.is_visible() == seen for one in shared.all())
 
