@@ -11,7 +11,7 @@ PAGES = [
     "saddle_to_saddle/off_orthogonality",
     "early_alignment/staircase",
     "neuron_clustering/digits",
-    "gradient_starvation/tangent_features",
+    "gradient_starvation/spectral_decoupling",
 ]
 ROLES = ["simulation", "contrast", "third", "fourth", "theory"]
 # The colours that text and lines have in a role.

@@ -31,7 +31,7 @@ SEARCHES = {
     "fig 7": "figure-7",
     "hard margin": "the_right_program.html",
     "hinge loss": "hinge.html",
-    "whitening": "common_practices.html",
+    "whitening": "pezeshki2021-ours-whitened",
     "initialization": "boursier2022",
 }
 

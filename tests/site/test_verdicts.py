@@ -162,7 +162,7 @@ ASKED = {
     ],
     "whether spectral decoupling helps on coloured digits": [
         ("article", "list by question", "article", "help on coloured digits"),
-        ("table.questions >> nth=-1", "Sixty-eight per cent", "h1:visible", "passing phase"),
+        ("table.questions >> nth=-2", "A fast colour", "h1:visible", "comes back"),
     ],
     "how to run a chapter and to report an error": [
         ("article", "Another page", "article", "make book"),
