@@ -14,11 +14,12 @@ from tests.site import conftest
 
 MIB = 2**20
 CHAPTER = 1.5 * MIB
-FRAME = 0.6 * MIB  # of a chapter: all that is not its page and its pictures
+FRAME = 0.6 * MIB  # of a chapter: all that is not its page and its pictures, still or moving
 REQUESTS = 48  # without pictures
 CHAPTERS = ["sigmoidal_curves/closed_form", "early_alignment/alignment_time"]
 PAGES = ["index", "papers/min2024", *CHAPTERS]
 PICTURE = re.compile(r'<img [^>]*src="([^"]*_images/[^"]*)"[^>]*>')
+MOVING = re.compile(r'src="([^"]*_static/live/[^"]*)"')
 SHIFTS = """window.shift = 0;
 new PerformanceObserver((list) => {
   for (const entry of list.getEntries()) window.shift += entry.hadRecentInput ? 0 : entry.value;
@@ -72,7 +73,7 @@ def load(browser, address):
 
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_the_frame_of_a_chapter_is_light(load, name):
-    own = (f"book/{name}.html", "_images/")
+    own = (f"book/{name}.html", "_images/", "_static/live/")
     frame = {path: size for path, size in load(name).bytes.items() if not path.startswith(own)}
     assert sum(frame.values()) <= FRAME, sorted(frame.items(), key=lambda item: -item[1])
     assert len(frame) <= REQUESTS, sorted(frame)
@@ -81,9 +82,8 @@ def test_the_frame_of_a_chapter_is_light(load, name):
 def test_every_chapter_weighs_little(site):
     for name in conftest.CHAPTERS:
         path = site / name
-        pictures = {
-            (path.parent / src).resolve() for src in PICTURE.findall(path.read_text(encoding="utf-8"))
-        }
+        text = path.read_text(encoding="utf-8")
+        pictures = {(path.parent / src).resolve() for src in PICTURE.findall(text) + MOVING.findall(text)}
         assert FRAME + sum(file.stat().st_size for file in (path, *pictures)) <= CHAPTER, name
 
 
