@@ -9,13 +9,8 @@ theory; the rest survives, and a person says in ``results/attacks.json`` for wha
 import ast
 import copy
 import functools
-import json
-import os
 import re
-import signal
-import symtable
 import sys
-import tempfile
 import time
 import types
 from collections import Counter
@@ -26,11 +21,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import executable_claims
-from executable_claims.chapters import CHECKS, code_cells
+from executable_claims.chapters import CHECKS
 from executable_claims.comparison import MISSED
 from executable_claims.configuration import Book
-from executable_claims.dependencies import IMPORTS, MAGIC
+from executable_claims.dependencies import IMPORTS
 from executable_claims.results import change_result, code_key, read_results, run_chapters
+from executable_claims.script import (
+    bound,
+    called,
+    enter,
+    execute,
+    feeding,
+    forked,
+    names,
+    read_statements,
+)
 
 FACTOR = 1.05
 ROUNDING = 1e-6  # what moves by less of its size, as what a solver finds does, has not moved
@@ -56,46 +61,6 @@ class Change(NamedTuple):
     words: dict[str, str]
     number: int
     statement: ast.stmt
-
-
-def called(node: Any) -> str:
-    """Return the last name of what a call calls."""
-    function = node.func if isinstance(node, ast.Call) else None
-    return getattr(function, "id", getattr(function, "attr", ""))
-
-
-def names(*nodes: ast.AST) -> set[str]:
-    """Return the names from outside that code reads."""
-    tables = [symtable.symtable(ast.unparse(node), "", "exec") for node in nodes]
-    found = {one.get_name() for table in tables for one in table.get_symbols() if one.is_referenced()}
-    while tables := [inner for table in tables for inner in table.get_children()]:
-        symbols = [one for table in tables for one in table.get_symbols()]
-        found |= {one.get_name() for one in symbols if one.is_referenced() and one.is_global()}
-    return found
-
-
-def bound(statement: ast.stmt) -> set[str]:
-    """Return the names that a statement binds or, as ``found.append(x)`` and ``found[k] = x`` do, alters."""
-    symbols = symtable.symtable(ast.unparse(statement), "", "exec").get_symbols()
-    found = {one.get_name() for one in symbols if one.is_assigned() or one.is_imported()}
-    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
-        return found
-    for node in ast.walk(statement):
-        stored = isinstance(getattr(node, "ctx", None), ast.Store)
-        inside = node if stored else getattr(node.value, "func", None) if isinstance(node, ast.Expr) else None
-        if isinstance(inside, ast.Subscript | ast.Attribute):
-            found |= names(inside.value)
-    return found
-
-
-def feeding(statements: Sequence[ast.stmt], wanted: Iterable[str]) -> tuple[set[int], set[str]]:
-    """Return which statements names hang on, and all names met on the way."""
-    binds = [bound(one) for one in statements]
-    known, numbers = set(wanted), set()
-    while more := {k for k, one in enumerate(binds) if one & known} - numbers:
-        numbers |= more
-        known |= names(*(statements[k] for k in more))
-    return numbers, known
 
 
 def targets(node: ast.AST, checks: set[str]) -> Iterator[ast.expr]:
@@ -158,8 +123,7 @@ def scaled(node: ast.expr) -> list[ast.expr]:
 
 def read_chapter(page: Path) -> tuple[list[ast.stmt], set[int], dict[str, Change]]:
     """Return the statements of a chapter, which of them its checks need, and the changes of its theory."""
-    codes = enumerate((MAGIC.sub("", cell.source) for cell in code_cells(page)), 1)
-    pairs = [(one, cell) for cell, code in codes for one in ast.parse(code).body]
+    pairs = read_statements(page)
     statements = [one for one, _ in pairs]
     makers = [one for one in statements if isinstance(one, ast.FunctionDef) and names(one) & {*CHECKS}]
     checks = {*CHECKS, *(one.name for one in makers)}
@@ -223,52 +187,29 @@ def judged(before: list, after: list) -> dict[str, str]:
     return {"outcome": "survived", "moves": "; ".join(moves)} if moves else {"outcome": "moves_nothing"}
 
 
-def forked(work: Callable[[], dict], seconds: float = 0.0) -> dict:
-    """Return what ``work`` returns in a copy of this process, or an error; 0 seconds are no limit."""
-    with tempfile.TemporaryFile("w+") as file:
-        if not (child := os.fork()):
-            signal.setitimer(signal.ITIMER_PROF, seconds)  # of a core
-            signal.setitimer(signal.ITIMER_REAL, 20 * seconds)  # for what waits, on a busy machine
-            try:
-                answer = work()
-            except BaseException as error:
-                answer = {"outcome": "noticed", "error": f"{type(error).__name__}: {error}"[:300]}
-            json.dump(answer, file)
-            file.flush()
-            os._exit(0)
-        os.waitpid(child, 0)
-        file.seek(0)
-        text = file.read()
-    return json.loads(text) if text.endswith("}") else {"outcome": "noticed", "error": "no end, or a crash"}
-
-
 def outcomes(book: Book, page: Path, done: Iterable[str]) -> Iterator[tuple[str, dict]]:
     """Execute a chapter with each change that is not done; ``ValueError`` if it fails as it is."""
     (statements, needed, changes), seen = read_chapter(page), []
-    os.chdir(page.parent)
-    sys.path[:0] = [str(page.parent), *(str(book.root / one) for one in book.modules)]
-    sys.modules["__main__"] = module = types.ModuleType("__main__")
-    vars(module).update(_larger=larger, display=print)
+    variables = enter(book, page, _larger=larger)
     home = sys.modules["executable_claims.verify"]
     executable_claims.verify = home.verify = noting(home.verify, seen)  # type: ignore[attr-defined, assignment]
 
-    def execute(*first: ast.stmt, start: int = 0, end: int = len(statements)) -> dict:
-        for one in [*first, *(statements[k] for k in sorted(needed) if start <= k < end)]:
-            exec(compile(ast.Module([one], []), "chapter", "exec"), vars(module))
+    def run(*first: ast.stmt, start: int = 0, end: int = len(statements)) -> dict:
+        execute([*first, *(statements[k] for k in sorted(needed) if start <= k < end)], variables)
         return {"seen": seen, "seconds": time.process_time()}
 
-    if "error" in (known := forked(execute)):
+    if "error" in (known := forked(run)):
         needed = set(range(len(statements)))  # something needed was left out: the drawings as well
-        if "error" in (known := forked(execute)):
+        if "error" in (known := forked(run)):
             raise ValueError(f"fails as it is: {known['error']}")
 
     def attempt(change: Change) -> dict:
-        return judged(known["seen"], execute(change.statement, start=change.number + 1)["seen"])
+        return judged(known["seen"], run(change.statement, start=change.number + 1)["seen"])
 
     at = 0
     for text, change in changes.items():  # in the order of the statements
         if text not in done:
-            execute(start=at, end=change.number)
+            run(start=at, end=change.number)
             at = change.number
             yield text, forked(functools.partial(attempt, change), 2 + SLOWER * known["seconds"])
 
@@ -303,7 +244,6 @@ def closed(entry: dict, key: str, changes: Mapping[str, Change]) -> dict:
 
 def attack(book: Book, name: str, page: Path) -> str:
     """Try the changes of a chapter that have not been tried, and return what survives in words."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what the chapter prints
     path, key = book.folder("attacks"), code_key(book, page)
     entry = read_results(path).get(name, {})
     if entry.get("key") != key:

@@ -11,12 +11,15 @@ import json
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 
+from executable_claims.chapters import mistakes
+from executable_claims.configuration import find_book
 from executable_claims.layout import details, pending
 from executable_claims.ledger import NOT_HERE, Claim, Erratum, Paper, read_ledger
 
@@ -106,6 +109,12 @@ def forget_page(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
     known.borrowing.discard(docname)
 
 
+def warn(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:
+    """Say what is wrong with the claims that the chapters, as they stand now, decide."""
+    for mistake in mistakes(find_book(Path(env.srcdir))):
+        LOGGER.warning(mistake)
+
+
 def note_page(app: Sphinx, page: nodes.document) -> None:
     """Note the verdicts of a page, where it speaks of claims, and whether it shows verdicts of others."""
     known, docname = outcomes(app.env), app.env.docname
@@ -113,8 +122,6 @@ def note_page(app: Sphinx, page: nodes.document) -> None:
         known.pages |= {name: docname for name in node["ids"] if name.startswith(KINDS)}
         if isinstance(node, details) and "record" in node:
             record = node.attributes.pop("record")
-            if record["claim"]["id"] in known.records:
-                LOGGER.warning("claim %s is decided twice", record["claim"]["id"], location=docname)
             known.records[record["claim"]["id"]] = record
         if isinstance(node, pending) or (isinstance(node, nodes.raw) and IN_HTML in node.astext()):
             known.dependent.add(docname)
@@ -133,6 +140,7 @@ def pages_to_rewrite(app: Sphinx, env: BuildEnvironment) -> list[str]:
 
 def setup(app: Sphinx) -> None:
     """Register what keeps the outcomes."""
+    app.connect("env-before-read-docs", warn)
     app.connect("env-purge-doc", forget_page)
     app.connect("doctree-read", note_page)
     app.connect("env-updated", pages_to_rewrite)

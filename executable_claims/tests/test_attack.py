@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from executable_claims import seeds
 from executable_claims.attack import attack, closed, main, read_chapter, with_change
 from executable_claims.configuration import find_book
 from executable_claims.results import change_result, read_results
+from executable_claims.seeds import main as draw_anew
 
 RESULTS = Path("results/attacks.json")
 TABLE = '[tool.executable-claims]\nrecorded = "recorded"\n'
@@ -152,16 +152,19 @@ def test_results_are_added_one_process_after_the_other(tmp_path):
     assert read_results(path) == {"part/page": {"found": [*range(60)]}}
 
 
-def test_a_shift_is_run_once_for_a_state_of_the_code(write, monkeypatch):
-    page, asked = write(SQUARES), []
-    monkeypatch.setattr(seeds, "passes", lambda _, __, shift: asked.append(shift) or shift != 7)
+def test_a_shift_is_run_once_for_a_state_of_the_code(write, capsys):
+    seeded = "import os\n" + SQUARES.replace("* 3 + 2", "* 3 + (2 + (os.environ['BOOK_SEED'] == '7'))")
+    write(seeded + "\nwith open('ran', 'a') as file:\n    _ = file.write(os.environ['BOOK_SEED'] + ' ')")
     for _ in range(2):
-        with pytest.raises(ValueError, match="fails with BOOK_SEED=7"):
-            seeds.draw_anew(find_book(), "part/page", page)
-    assert asked == [*range(1, 21)]
-    Path("theory.py").write_text("def doubled(x):\n    return x + x\n")
-    monkeypatch.setattr(seeds, "passes", lambda *_: True)
-    assert seeds.draw_anew(find_book(), "part/page", page).endswith("no verdict changed under 20 shifts")
+        with pytest.raises(SystemExit, match="True"):
+            draw_anew(["part/page"])
+        assert "part/page fails with BOOK_SEED=7" in capsys.readouterr().out
+    ran = Path("book/part/ran")
+    assert ran.read_text().split() == [str(k) for k in range(1, 21) if k != 7]
+    write(SQUARES)
+    with pytest.raises(SystemExit, match="False"):
+        draw_anew(["part/page"])
+    assert "no verdict changed under 20 shifts" in capsys.readouterr().out
 
 
 def test_a_change_without_end_is_noticed(write):
