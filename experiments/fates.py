@@ -4,7 +4,6 @@
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -12,16 +11,12 @@ from experiments.comparison import rounded
 from experiments.registry import Experiment
 from lib.data.synthetic import antipodal_gaussians
 from lib.flow import gradient_flow
-from lib.flow.trajectory import Trajectory
 from lib.geometry.level_sets import boundary_bend
-from lib.geometry.patterns import unit_vectors
 from lib.geometry.programs import extended_agreement_program, separation
 from lib.models.two_layer import Start, TwoLayer
 from lib.training.losses import LOGISTIC
 
 BENT = 0.1  # degrees: straight boundaries are straight to rounding
-AFTER = 4.0 ** -np.arange(9, 0, -1)  # where in the step after an event the products are looked at
-HAIR = 1e-10  # products of unit vectors below it have no sign
 
 
 @dataclass(frozen=True)
@@ -59,35 +54,9 @@ def side(network: TwoLayer, x: np.ndarray, y: np.ndarray) -> str:
     return "perfect" if other.max() < 0 else "other"
 
 
-def unseen(run: Trajectory) -> tuple[float, float] | None:
-    """Return an event and a time soon after it when a neuron is on a side that the flow has not seen.
-
-    The integrator looks at the products a quarter of a step apart; a neuron that crosses a kink sooner after
-    an event and comes back is taken as one that has not crossed.  Returns ``None`` if there is no such time.
-    """
-    units = unit_vectors(run.inputs)
-    for start in sorted({event.time for event in run.events}):
-        ends = run.times[(run.times > start) & (run.times < 1e15)]
-        if start > 0 and ends.size:
-            looks = np.append(start + (ends[0] - start) * AFTER, ends[0])
-            products = run.at(looks).directions @ units.T
-            signs = np.where(np.abs(products) > HAIR, np.sign(products), 0)
-            away = (signs[1:-1] * signs[0] < 0) & (signs[0] == signs[-1])
-            if away.any():
-                return start, looks[1 + int(away.any(axis=(1, 2)).argmax())]
-    return None
-
-
 def end_of_flow(network: TwoLayer, x: np.ndarray, y: np.ndarray, horizon: float) -> TwoLayer:
-    """Return the direction of the network at a late time, (m, d), with no crossing of a kink unseen."""
-    options: dict[str, Any] = {"train": "first", "rtol": 1e-7}
-    run = gradient_flow(network, x, y, LOGISTIC, log_until=horizon, **options)
-    for _ in range(100):
-        if (found := unseen(run)) is None:
-            break
-        event, look = found
-        short = gradient_flow(run.network_at(event), x, y, LOGISTIC, until=look - event, **options)
-        run = gradient_flow(short.network_at(), x, y, LOGISTIC, log_until=horizon, **options)
+    """Return the direction of the network at a late time, (m, d)."""
+    run = gradient_flow(network, x, y, LOGISTIC, train="first", rtol=1e-7, log_until=horizon)
     lengths = np.exp(run.log_norms[-1] - run.log_norms[-1].max())
     return network.with_weights(lengths[:, None] * run.directions[-1], network.a)
 

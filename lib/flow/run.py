@@ -19,6 +19,7 @@ from lib.flow.methods import Explicit, Stretch, time_reached, trials
 from lib.flow.trajectory import Event, Moment, Piece, Reason, Stop, Task, Trajectory, Weights
 
 _LOOKS = np.array([0.25, 0.5, 0.75, 1.0])  # where in a step the activations are compared with their states
+_SOON = np.append(4.0 ** -np.arange(10, 1, -1), _LOOKS)  # after an event: the step has the length of the last
 _NEGLECTED = 0.1  # part of the tolerance that the early phase may neglect of the forces
 _STALL = 200  # events in a row without progress of time
 
@@ -40,6 +41,7 @@ class Run:
         self.pieces: list[Piece] = []
         self.events: list[Event] = []
         self.evaluations = 0
+        self.turned_at = np.nan
 
     @property
     def now(self) -> Moment:
@@ -178,6 +180,8 @@ class Run:
         if pairs:
             moment = moment._replace(weights=self._turn(moment.time, moment.weights, pairs))
         self.record(moment, path)
+        if pairs or data:
+            self.turned_at = s
         if low:
             stop = Stop(Reason.LOSS, f"the loss reached {loss_below:.3g}")
         elif s < end:
@@ -195,7 +199,7 @@ class Run:
             # Numbers of pairs, row by row, and beyond them of data.
             return field.distances(method.of_weights(dense(s).T), errors, held)
 
-        looks = solver.t_old + (end - solver.t_old) * _LOOKS
+        looks = solver.t_old + (end - solver.t_old) * (_SOON if solver.t_old == self.turned_at else _LOOKS)
         ahead = distances(looks)
         if not (ahead < 0).any():
             return end, [], []

@@ -7,10 +7,7 @@ import pytest
 
 from experiments import fates
 from experiments.registry import find
-from lib.flow import gradient_flow
-from lib.geometry.level_sets import boundary_bend
-from lib.models.two_layer import Start, TwoLayer
-from lib.training.losses import LOGISTIC
+from lib.models.two_layer import TwoLayer
 
 CORNERS, CLASSES = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]]), np.array([1.0, 1.0, -1.0])
 
@@ -31,29 +28,6 @@ def pair(w, u):
 )
 def test_where_a_network_is(w, u, where):
     assert fates.side(pair(w, u), CORNERS, CLASSES) == where
-
-
-def test_a_crossing_soon_after_an_event_is_found_and_made():
-    """Two small neurons come to a late kink nearly together; both pass, and the boundary stays straight."""
-    angle = np.radians(170)
-    x = np.array([[1.0, 0.0], [np.cos(angle), np.sin(angle)], [-1.0, 0.0]])
-    draws = np.random.default_rng(3)
-    network = Start.two_sided(2, 2, np.log(1e-6), rng=draws, v=0.5**0.5).network(0.1)
-    run = gradient_flow(network, x, CLASSES, LOGISTIC, log_until=60, train="first", rtol=1e-7)
-    event, look = fates.unseen(run)
-    assert 8.5 < np.log(event) < 8.7 and 0 < look - event < 10
-    assert boundary_bend(run.network_at()) > 5
-    assert boundary_bend(fates.end_of_flow(network, x, CLASSES, 60.0)) < 1e-9
-
-
-def test_a_flow_in_which_nothing_is_missed_is_left_as_it_is():
-    network = Start.two_sided(2, 2, 0.0, rng=np.random.default_rng(1), v=0.5**0.5).network(0.1)
-    x, y = np.array([[1.0, 0.5], [-1.0, 0.4]]), np.array([1.0, -1.0])
-    run = gradient_flow(network, x, y, LOGISTIC, log_until=100, train="first", rtol=1e-7)
-    assert fates.unseen(run) is None
-    end = fates.end_of_flow(network, x, y, 100.0)
-    last = run.network_at()
-    np.testing.assert_allclose(end.w, last.w / np.linalg.norm(last.w, axis=1).max(), rtol=1e-12)
 
 
 def test_samples_are_separable_and_starts_of_all_scales_are_the_same():

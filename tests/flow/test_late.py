@@ -11,6 +11,7 @@ from lib.flow.late import Late
 from lib.flow.methods import Explicit
 from lib.flow.run import Run
 from lib.flow.trajectory import Reason, Task, Weights
+from lib.geometry.level_sets import boundary_bend
 from lib.models.two_layer import Start, TwoLayer
 from lib.training.losses import EXPONENTIAL, HINGE, LOGISTIC, TWICE_LOGISTIC
 from tests.flow.problems import CLOUD, CLOUD_LABELS, DIRECTIONS, SIGNS, UNIT, unbalanced
@@ -133,6 +134,16 @@ def test_a_unit_slides_for_ever_along_the_boundary_of_a_datum_that_no_neuron_see
     # Ei(q) = |x| t, with half of the mean loss, and Ei(q) is (1 + 1/q) exp(q) / q.
     assert q - np.log(q) + 1 / q == pytest.approx(1e4 + np.log(np.sin(angle)), abs=1e-4)
     assert abs(zero) < 1e-9
+
+
+def test_a_crossing_soon_after_an_event_is_seen():
+    """Two small neurons come to a late kink nearly together; both pass, and the boundary stays straight."""
+    angle = np.radians(170)
+    x = np.array([[1.0, 0.0], [np.cos(angle), np.sin(angle)], [-1.0, 0.0]])
+    start = Start.two_sided(2, 2, np.log(1e-6), rng=np.random.default_rng(3), v=0.5**0.5).network(0.1)
+    y = np.array([1.0, 1.0, -1.0])
+    run = gradient_flow(start, x, y, LOGISTIC, log_until=60, train="first", rtol=1e-7)
+    assert boundary_bend(run.network_at()) < 1e-9
 
 
 def test_forces_that_balance_but_for_faint_ones_are_named():
