@@ -77,9 +77,3 @@ def write(app: Sphinx, exception: Exception | None) -> None:
         "claims": sorted(known, key=lambda one: one["claim"]["id"]),
     }
     (folder.parent / "claims.json").write_text(json.dumps(content, indent=1), encoding="utf-8")
-
-
-def setup(app: Sphinx) -> None:
-    """Register what is written; ``claim-head`` asks for tags in the head of a claim's page."""
-    app.add_event("claim-head")
-    app.connect("build-finished", write)

@@ -53,8 +53,9 @@ class Reach:
     texts: frozenset[str]
 
 
-def without_docstrings(tree: ast.Module) -> ast.Module:
-    """Return the tree, changed in place, without its docstrings."""
+def code_of(path: Path) -> ast.Module:
+    """Return what a module says besides comments and docstrings."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
     for node in ast.walk(tree):
         if isinstance(node, (ast.Module, *DEFINITIONS)) and ast.get_docstring(node) is not None:
             del node.body[0]
@@ -104,7 +105,7 @@ def piece(statements: Sequence[ast.AST], package: str = "") -> Piece:
 @cache
 def _parsed(path: Path, stamp: tuple[int, int], package: str) -> Module:
     """Parse a module; ``stamp`` is its time and size, so that an edited file is parsed again."""
-    tree = without_docstrings(ast.parse(path.read_text(encoding="utf-8")))
+    tree = code_of(path)
     bound: dict[str, list[ast.stmt]] = defaultdict(list, {"": []})
     for statement in tree.body:
         for name in bindings(statement):

@@ -135,10 +135,3 @@ def executed_notebook(env: BuildEnvironment, docname: str) -> NotebookNode:
 def seconds_taken(env: BuildEnvironment, docname: str) -> float:
     """How long the last execution of a page took, its kernel's start included."""
     return NbMetadataCollector.get_exec_data(env, docname)["runtime"]
-
-
-def setup(app: Sphinx) -> None:
-    """Execute pages before they are read."""
-    app.connect("env-get-outdated", find_changes)
-    app.connect("env-before-read-docs", execute_pages)
-    app.connect("source-read", choose_cache)
