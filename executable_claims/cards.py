@@ -71,10 +71,8 @@ class ClaimRenderer:
     def handle_mime(renderer, data, inline: bool) -> list[nodes.Node] | None:
         if inline or data.mime_type != MIME:
             return None
-        several = isinstance(data.content, list)
-        records = data.content if several else [data.content]
-        cards = [card(renderer.renderer, record, data.line or 0) for record in records]
-        return [nodes.container("", *cards, classes=["claim-table"])] if several else cards
+        cards = [card(renderer.renderer, record, data.line or 0) for record in data.content]
+        return cards if len(cards) == 1 else [nodes.container("", *cards, classes=["claim-table"])]
 
 
 def card(markdown, record: dict, line: int) -> details:

@@ -131,11 +131,8 @@ class Verdict:
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
         found = notices(self.resolution, targets_of(vars(self.comparison)))
         measured = f"{self!r}\n  {self.comparison}; {found}\n  control: {self.control.comparison}"
-        return {
-            "text/plain": repr(self),
-            "text/html": f"<pre>{escape(measured)}</pre>",
-            MIME: self.record(),
-        }
+        html = f"<pre>{escape(measured)}</pre>"
+        return {"text/plain": repr(self), "text/html": html, MIME: [self.record()]}
 
 
 class Verdicts(tuple[Verdict, ...]):
