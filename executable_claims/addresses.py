@@ -25,14 +25,10 @@ from executable_claims.outcomes import outcomes
 @cache
 def commit(root: Path) -> str:
     """The commit a folder is at, and whether the tree differs from it."""
-
-    def git(*command: str) -> str:
-        run = ["git", "-C", str(root), *command]
-        return subprocess.run(run, capture_output=True, text=True, check=True).stdout.strip()
-
+    describe = ["git", "describe", "--always", "--exclude=*", "--abbrev=12"]
+    command = [*describe, "--dirty= with uncommitted changes"]
     try:
-        changed = git("status", "--porcelain")
-        return git("rev-parse", "--short=12", "HEAD") + (" with uncommitted changes" if changed else "")
+        return subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return "unknown (not a git checkout)"
 

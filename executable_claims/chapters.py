@@ -79,7 +79,7 @@ def mistakes(book: Book) -> Iterator[str]:
             yield f"{name}: decides no claim, allowed: a chapter with a cell that ends in verify"
         text = path.read_text(encoding="utf-8")
         for claim in found:
-            line = text.count("\n", 0, text.index(f'"{claim}"')) + 1 if f'"{claim}"' in text else 1
+            line = text.partition(f'"{claim}"')[0].count("\n") + 1
             places[claim].append(f"{name}:{line}")
     for claim, where in places.items():
         if len(where) > 1:

@@ -148,8 +148,8 @@ def moved(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 def code_digest(folder: Path | None = None) -> str:
     """Return a digest of the Python code in a folder, the book's own, comments and docstrings aside."""
     folder = folder or find_book().folder("code")
-    paths = sorted(folder.rglob("*.py"))
-    code = (f"{path.relative_to(folder).as_posix()} {ast.dump(code_of(path))}\n" for path in paths)
+    modules = {path: code_of(path.read_text(encoding="utf-8")) for path in sorted(folder.rglob("*.py"))}
+    code = (f"{path.relative_to(folder).as_posix()} {ast.dump(tree)}\n" for path, tree in modules.items())
     return digest("".join(code))[:16]
 
 

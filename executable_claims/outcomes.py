@@ -129,11 +129,9 @@ def pages_to_rewrite(app: Sphinx, env: BuildEnvironment) -> list[str]:
     """The pages that show verdicts or more of other pages, if what they show may have changed."""
     known = outcomes(env)
     shown, read = json.dumps([known.records, known.pages], sort_keys=True), dict(env.all_docs)
-    stale = (known.dependent if shown != known.shown else set()) | (
-        known.borrowing if read != known.read else set()
-    )
+    changes = ((known.dependent, shown != known.shown), (known.borrowing, read != known.read))
     known.shown, known.read = shown, read
-    return sorted(stale)
+    return sorted({page for pages, changed in changes if changed for page in pages})
 
 
 class FillPlaceholders(SphinxPostTransform):

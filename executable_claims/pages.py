@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -73,10 +72,10 @@ class Notes(LedgerDirective):
 
 def groups_of(claims: Iterable[Claim]) -> dict[Thing, list[Claim]]:
     """The claims by what they are about."""
-    groups: dict[Thing, list[Claim]] = defaultdict(list)
+    groups: dict[Thing, list[Claim]] = {}
     for claim in claims:
-        groups[claim.things[0]].append(claim)
-    return dict(groups)
+        groups.setdefault(claim.things[0], []).append(claim)
+    return groups
 
 
 def naming(groups: Mapping[Thing, Iterable[Claim]]) -> dict[Thing, list[Thing]]:
@@ -111,13 +110,6 @@ class Part:
     title: str
     text: list[nodes.Node] = field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)
-
-
-def entry_of(listed: nodes.field) -> Entry:
-    """What a field of the content says."""
-    name, body = listed.children
-    thing, _, figure = name.astext().partition(", ")
-    return Entry(thing, figure, [part for block in body.children for part in block.children])
 
 
 class Verdicts(LedgerDirective):
@@ -166,7 +158,10 @@ class Verdicts(LedgerDirective):
             elif not parts:
                 raise self.error("the content begins with a heading")
             elif isinstance(node, nodes.field_list):
-                parts[-1].entries.extend(map(entry_of, node.children))
+                for name, body in node.children:
+                    thing, _, figure = name.astext().partition(", ")
+                    said = [part for block in body.children for part in block.children]
+                    parts[-1].entries.append(Entry(thing, figure, said))
             else:
                 parts[-1].text.append(node)
         entries = [entry for part in parts for entry in part.entries]
