@@ -10,9 +10,8 @@ and five order statistics of the entries (of a single number, the number).  Agai
   more than a tenth of themselves: under a generous bound a small number could otherwise grow manyfold;
 * in any case by rounding.  Counts and what else is compared without a tolerance may not move beyond that.
 
-A resolution, how wrong a theory a check would notice, may at most double.  The log has one line a release;
-``python -m executable_claims.drift claims.json`` appends one, made from what the build of the book writes
-beside its pages, unless nothing has changed.
+A resolution may at most double.  The log has one line a release; ``python -m executable_claims.drift
+claims.json`` appends one, made from what a build writes beside the pages, unless nothing has changed.
 """
 
 from __future__ import annotations
