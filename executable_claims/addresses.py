@@ -25,14 +25,10 @@ from executable_claims.outcomes import outcomes
 @cache
 def commit(root: Path) -> str:
     """The commit a folder is at, and whether the tree differs from it."""
-
-    def git(*command: str) -> str:
-        run = ["git", "-C", str(root), *command]
-        return subprocess.run(run, capture_output=True, text=True, check=True).stdout.strip()
-
+    describe = ["git", "describe", "--always", "--exclude=*", "--abbrev=12"]
+    command = [*describe, "--dirty= with uncommitted changes"]
     try:
-        changed = git("status", "--porcelain")
-        return git("rev-parse", "--short=12", "HEAD") + (" with uncommitted changes" if changed else "")
+        return subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return "unknown (not a git checkout)"
 
@@ -77,9 +73,3 @@ def write(app: Sphinx, exception: Exception | None) -> None:
         "claims": sorted(known, key=lambda one: one["claim"]["id"]),
     }
     (folder.parent / "claims.json").write_text(json.dumps(content, indent=1), encoding="utf-8")
-
-
-def setup(app: Sphinx) -> None:
-    """Register what is written; ``claim-head`` asks for tags in the head of a claim's page."""
-    app.add_event("claim-head")
-    app.connect("build-finished", write)

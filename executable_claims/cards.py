@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import json
-
 from docutils import nodes
 from sphinx.application import Sphinx
 
-from executable_claims.comparison import notices
+from executable_claims.comparison import named, notices, targets_of
 from executable_claims.layout import details, lay_out
 from executable_claims.verify import MIME
 
 SHOW_SOURCE = "tag_show-source"  # on a cell whose source stays visible although it shows a verdict
 
 
-def targets(comparison: dict) -> dict[str, float]:
-    """What was measured is compared with this."""
-    names = ("predicted", "at_least", "at_most")
-    return {name: comparison[name] for name in names if comparison[name] is not None}
-
-
 def target(comparison: dict) -> str:
-    return ", ".join(f"{name.replace('_', ' ')} {value:.6g}" for name, value in targets(comparison).items())
+    """What was measured is compared with this, the lower bound first."""
+    return named(dict(sorted(targets_of(comparison).items())), 6)
 
 
 def described(comparison: dict) -> str:
@@ -30,18 +23,19 @@ def described(comparison: dict) -> str:
     return f"{comparison['measured']:.6g}{worst}; {target(comparison)}{off if comparison['error'] else ''}"
 
 
-def failing(varied: dict) -> str:
-    """In how many entries a control fails, and in how many it must."""
-    size, found, share = varied["comparison"]["size"], varied["comparison"]["failing"], varied["share"]
-    if size == 1:
-        return "fails, as it must"
-    required = f", and {100 * share:.3g} % must" if share else ""
-    return f"fails in {found} of {size} entries: {100 * found / size:.3g} %{required}"
+def failing(comparison: dict) -> str:
+    """In how many entries a control fails."""
+    some = f" in {comparison['failing']} of {comparison['size']}"
+    return f"fails{some if comparison['size'] > 1 else ''}"
 
 
 def refused(varied: dict) -> str:
     """What a control or a printed form says, and that it fails."""
-    return f"{varied['what']}: {described(varied['comparison'])}. It {failing(varied)}."
+    comparison, how = varied["comparison"], ", as it must"
+    if comparison["size"] > 1:
+        part = comparison["failing"] / comparison["size"]
+        how = f" entries: {100 * part:.3g} %, and {100 * varied['share']:.3g} % must"
+    return f"{varied['what']}: {described(comparison)}. It {failing(comparison)}{how}."
 
 
 def allowed(record: dict) -> str:
@@ -53,19 +47,18 @@ def allowed(record: dict) -> str:
 
 def resolution(record: dict) -> str:
     """How wrong a theory the check would have noticed, in words."""
-    return notices(record["resolution"], targets(record["comparison"]))
+    return notices(record["resolution"], targets_of(record["comparison"]))
 
 
 def line_numbers(record: dict) -> list[str]:
     """What a card shows without being opened: measured, predicted, and that the control fails."""
     comparison = record["comparison"]
     within = f" ± {comparison['tolerance']:.2g}" if comparison["tolerance"] else ""
-    control = failing(record["control"]).split(" entries")[0].split(",")[0]
     return [
         f"measured {comparison['measured']:.6g}",
         f"{target(comparison)}{within}",
         resolution(record),
-        f"control {control}",
+        f"control {failing(record['control']['comparison'])}",
     ]
 
 
@@ -78,11 +71,8 @@ class ClaimRenderer:
     def handle_mime(renderer, data, inline: bool) -> list[nodes.Node] | None:
         if inline or data.mime_type != MIME:
             return None
-        content = json.loads(data.content) if isinstance(data.content, str) else data.content
-        if isinstance(content, dict):
-            return [card(renderer.renderer, content, data.line or 0)]
-        cards = [card(renderer.renderer, record, data.line or 0) for record in content]
-        return [nodes.container("", *cards, classes=["claim-table"])]
+        cards = [card(renderer.renderer, record, data.line or 0) for record in data.content]
+        return cards if len(cards) == 1 else [nodes.container("", *cards, classes=["claim-table"])]
 
 
 def card(markdown, record: dict, line: int) -> details:
@@ -114,8 +104,3 @@ def fold_checks(app: Sphinx, doctree: nodes.document) -> None:
             cell["hide_mode"] = "input"
             cell["prompt_show"] = app.config.nb_code_prompt_show
             cell["prompt_hide"] = app.config.nb_code_prompt_hide
-
-
-def setup(app: Sphinx) -> None:
-    """Register what folds the cells of cards."""
-    app.connect("doctree-read", fold_checks)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import json
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -57,11 +57,16 @@ def decided(cell: NotebookNode) -> list[str]:
     return [str(one.args[0].value) for one in checks if one.args and isinstance(one.args[0], ast.Constant)]
 
 
+def verdicts(outputs: Iterable[dict]) -> list[dict]:
+    """The verdicts, or what is recorded of them, in a cell's outputs."""
+    return [one for output in outputs for one in output.get("data", {}).get(MIME, [])]
+
+
 def recorded(book: Book) -> list[dict]:
     """What is recorded of the claims that the book decides, one mapping a claim."""
     files = sorted(book.folder("recorded").rglob("*.json"))
     cells = [outputs for path in files for outputs in json.loads(path.read_text(encoding="utf-8")).values()]
-    return [one for outputs in cells for output in outputs for one in output.get("data", {}).get(MIME, [])]
+    return [one for outputs in cells for one in verdicts(outputs)]
 
 
 def mistakes(book: Book) -> Iterator[str]:
@@ -74,7 +79,7 @@ def mistakes(book: Book) -> Iterator[str]:
             yield f"{name}: decides no claim, allowed: a chapter with a cell that ends in verify"
         text = path.read_text(encoding="utf-8")
         for claim in found:
-            line = text.count("\n", 0, text.index(f'"{claim}"')) + 1 if f'"{claim}"' in text else 1
+            line = text.partition(f'"{claim}"')[0].count("\n") + 1
             places[claim].append(f"{name}:{line}")
     for claim, where in places.items():
         if len(where) > 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -43,17 +44,22 @@ class Comparison:
         """Whether every entry is within its tolerance."""
         return self.failing == 0
 
-    @property
-    def targets(self) -> dict[str, float]:
-        """What the entry was compared with, by name."""
-        return {name: value for name in MISSED if (value := getattr(self, name)) is not None}
-
     def __str__(self) -> str:
-        shown = ", ".join(f"{name} {value:.6g}" for name, value in self.targets.items())
+        shown = named(targets_of(vars(self)), 6)
         return (
-            f"measured {self.measured:.6g}, {shown.replace('_', ' ')}, off by {self.error:.3g} where "
+            f"measured {self.measured:.6g}, {shown}, off by {self.error:.3g} where "
             f"{self.tolerance:.3g} is allowed ({self.failing} of {self.size} entries outside)"
         )
+
+
+def targets_of(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the targets among the values given, by name."""
+    return {name: given[name] for name in MISSED if given.get(name) is not None}
+
+
+def named(targets: Mapping[str, float], digits: int) -> str:
+    """Say targets with their names."""
+    return ", ".join(f"{name.replace('_', ' ')} {value:.{digits}g}" for name, value in targets.items())
 
 
 def number(name: str, value: float, most: float = np.inf, positive: bool = False) -> float:
@@ -107,9 +113,8 @@ def compare(
     """Compare an array with a prediction, or with bounds, entry by entry.
 
     ``targets`` holds ``predicted``, or ``at_most``, ``at_least`` or both, which must both be kept: scalars,
-    or arrays of the shape of ``measured``.  An entry holds within ``atol + rtol * |target|``; an error beyond
-    the largest float is outside any tolerance.  Raises ``ValueError`` as :func:`broadcast` does, and for
-    negative tolerances.
+    or arrays of the shape of ``measured``.  An entry holds within ``atol + rtol * |target|``.  Raises
+    ``ValueError`` as :func:`broadcast` does, and for negative tolerances.
     """
     rtol, atol = number("rtol", rtol), number("atol", atol)
     values, theory = broadcast(measured, targets)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 TABLE = "executable-claims"
 
@@ -35,11 +34,11 @@ class Book:
     seed: str = "BOOK_SEED"
     seconds: float = 30.0
     longer: Mapping[str, float] = field(default_factory=dict)
-    modules: tuple[str, ...] = (".",)
-    data: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    modules: Sequence[str] = (".",)
+    data: Mapping[str, Sequence[str]] = field(default_factory=dict)
     by_name: str = ""
     code: str = "lib"
-    versions: tuple[str, ...] = ("numpy",)
+    versions: Sequence[str] = ("numpy",)
 
     def folder(self, name: str) -> Path:
         """Return the path that the field of that name says."""
@@ -57,26 +56,20 @@ def find_book(start: Path | None = None) -> Book:
     It is the nearest folder above whose pyproject.toml has the table ``[tool.executable-claims]``.  Raises
     ``ValueError`` if there is none, or if the table has an unknown field.
     """
-    return _book_at((start or Path.cwd()).resolve())
-
-
-@cache
-def _book_at(start: Path) -> Book:
+    start = start or Path.cwd()
     for folder in (start, *start.parents):
-        path = folder / "pyproject.toml"
-        if path.is_file():
-            table = tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {}).get(TABLE)
-            if table is not None:
-                return _read(folder, table)
+        if (folder / "pyproject.toml").is_file() and (book := _book_at(folder)):
+            return book
     raise ValueError(
         f"start is {str(start)!r}, allowed: one in a book, with [tool.{TABLE}] in pyproject.toml"
     )
 
 
-def _read(root: Path, table: Mapping[str, Any]) -> Book:
-    known = {each.name for each in fields(Book)} - {"root"}
-    if unknown := sorted(set(table) - known):
-        allowed = ", ".join(sorted(known))
-        raise ValueError(f"{root}: [tool.{TABLE}] has {', '.join(unknown)}; allowed: {allowed}")
-    lists = {name: tuple(value) for name, value in table.items() if isinstance(value, list)}
-    return Book(root, **{**table, **lists})
+@cache
+def _book_at(root: Path) -> Book | None:
+    settings = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+    table = settings.get("tool", {}).get(TABLE)
+    known = sorted({each.name for each in fields(Book)} - {"root"})
+    if unknown := ", ".join(sorted(set(table or ()).difference(known))):
+        raise ValueError(f"{root}: [tool.{TABLE}] has {unknown}; allowed: {', '.join(known)}")
+    return None if table is None else Book(root, **table)

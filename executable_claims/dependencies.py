@@ -53,8 +53,9 @@ class Reach:
     texts: frozenset[str]
 
 
-def without_docstrings(tree: ast.Module) -> ast.Module:
-    """Return the tree, changed in place, without its docstrings."""
+def code_of(text: str) -> ast.Module:
+    """Return what a module says besides comments and docstrings."""
+    tree = ast.parse(text)
     for node in ast.walk(tree):
         if isinstance(node, (ast.Module, *DEFINITIONS)) and ast.get_docstring(node) is not None:
             del node.body[0]
@@ -102,9 +103,8 @@ def piece(statements: Sequence[ast.AST], package: str = "") -> Piece:
 
 
 @cache
-def _parsed(path: Path, stamp: tuple[int, int], package: str) -> Module:
-    """Parse a module; ``stamp`` is its time and size, so that an edited file is parsed again."""
-    tree = without_docstrings(ast.parse(path.read_text(encoding="utf-8")))
+def _parsed(text: str, package: str) -> Module:
+    tree = code_of(text)
     bound: dict[str, list[ast.stmt]] = defaultdict(list, {"": []})
     for statement in tree.body:
         for name in bindings(statement):
@@ -123,8 +123,7 @@ def find_module(name: str, book: Book) -> Module | None:
             (place / "__init__.py", name),
         ):
             if path.is_file():
-                stat = path.stat()
-                return _parsed(path, (stat.st_mtime_ns, stat.st_size), package)
+                return _parsed(path.read_text(encoding="utf-8"), package)
     return None
 
 
@@ -195,14 +194,14 @@ def dependencies(page: Path, code: str, book: Book) -> dict[str, str]:
     found = reach(code, book, whole)
     texts = tuple(found.texts)
     claims = [claim for paper in read_ledger(book.folder("ledger")) for claim in paper.claims]
-    files = [*data(code, found, book, whole), book.folder("lock")]
+    files = [*data(code, found, book, whole), *book.root.glob(book.lock)]
     nodes = sorted({*found.names, *((module, "") for module in found.modules)})
     return {
         "python": platform.python_version(),
         "seed": str(book.shift),
         **{f"{module} {name}": found.modules[module][name].digest for module, name in nodes},
         **{claim.id: repr(claim) for claim in claims if whole or claim.id.startswith(texts)},
-        **{path.relative_to(book.root).as_posix(): contents(path) for path in files},
+        **{path.relative_to(book.root).as_posix(): digest(path.read_bytes()) for path in files},
     }
 
 
@@ -211,10 +210,5 @@ def key(page: Path, code: str, book: Book) -> str:
     return digest(repr(dependencies(page, code, book)))[:16]
 
 
-def contents(path: Path) -> str:
-    """A digest of a file; of one that is not there it says so."""
-    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "none"
-
-
-def digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+def digest(content: str | bytes) -> str:
+    return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()

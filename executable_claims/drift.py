@@ -10,16 +10,14 @@ and five order statistics of the entries (of a single number, the number).  Agai
   more than a tenth of themselves: under a generous bound a small number could otherwise grow manyfold;
 * in any case by rounding.  Counts and what else is compared without a tolerance may not move beyond that.
 
-A resolution, how wrong a theory a check would notice, may at most double.  The log has one line a release;
-``python -m executable_claims.drift claims.json`` appends one, made from what the build of the book writes
-beside its pages, unless nothing has changed.
+A resolution may at most double.  The log has one line a release; ``python -m executable_claims.drift
+claims.json`` appends one, made from what a build writes beside the pages, unless nothing has changed.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
-import hashlib
 import json
 import platform
 from collections.abc import Mapping, Sequence
@@ -30,9 +28,9 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from executable_claims.comparison import MISSED
+from executable_claims.comparison import MISSED, targets_of
 from executable_claims.configuration import find_book
-from executable_claims.dependencies import without_docstrings
+from executable_claims.dependencies import code_of, digest
 from executable_claims.ledger import read_ledger
 
 SHARE = 0.1
@@ -50,14 +48,9 @@ class Measured:
     at_least: float | None
     tolerance: float
 
-    @property
-    def targets(self) -> dict[str, float]:
-        """What it was compared with, by name."""
-        return {name: target for name in MISSED if (target := getattr(self, name)) is not None}
-
     def distance(self, value: float) -> float:
         """How far a number is from the prediction, or from the nearer bound."""
-        return min(abs(value - target) for target in self.targets.values())
+        return min(abs(value - target) for target in targets_of(vars(self)).values())
 
     @property
     def used(self) -> float | None:
@@ -92,7 +85,7 @@ def movement(old: Measured, new: Measured) -> float:
     For bounds it is the change of the distance to the bound, relative to the old one or the tolerance.
     Infinite if what had to be equal has moved, or if the kind of comparison has changed.
     """
-    if set(old.targets) != set(new.targets):
+    if set(targets_of(vars(old))) != set(targets_of(vars(new))):
         return inf
     before = old.distance(old.measured)
     shift = abs(new.distance(new.measured) - before)
@@ -153,11 +146,10 @@ def moved(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 
 def code_digest(folder: Path | None = None) -> str:
     """Return a digest of the Python code in a folder, the book's own, comments and docstrings aside."""
-    folder, digest = folder or find_book().folder("code"), hashlib.sha256()
-    for path in sorted(folder.rglob("*.py")):
-        tree = without_docstrings(ast.parse(path.read_text(encoding="utf-8")))
-        digest.update(f"{path.relative_to(folder).as_posix()} {ast.dump(tree)}\n".encode())
-    return digest.hexdigest()[:16]
+    folder = folder or find_book().folder("code")
+    modules = {path: code_of(path.read_text(encoding="utf-8")) for path in sorted(folder.rglob("*.py"))}
+    code = (f"{path.relative_to(folder).as_posix()} {ast.dump(tree)}\n" for path, tree in modules.items())
+    return digest("".join(code))[:16]
 
 
 def release_of(verdicts: Sequence[Mapping[str, Any]], date: str) -> Release:

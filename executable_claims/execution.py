@@ -25,6 +25,7 @@ from sphinx.errors import ExtensionError
 from sphinx.util import logging
 from traitlets.config import Config
 
+from executable_claims.chapters import code_cells, is_executed
 from executable_claims.configuration import find_book
 from executable_claims.dependencies import key
 
@@ -39,17 +40,17 @@ def page_keys(env: BuildEnvironment) -> dict[str, str]:
     return env.page_keys
 
 
-def notebook(env: BuildEnvironment, docname: str) -> NotebookNode | None:
-    """A page as a notebook without outputs; ``None`` if it has no cells to execute."""
+def notebook(env: BuildEnvironment, docname: str) -> NotebookNode:
+    """A page as a notebook without outputs."""
     path = env.doc2path(docname)
     text = Path(path).read_text(encoding="utf-8")
-    reader = create_nb_reader(path, env.myst_config, env.mystnb_config, text)
-    return reader.read(text) if reader else None
+    return create_nb_reader(path, env.myst_config, env.mystnb_config, text).read(text)
 
 
-def current_key(env: BuildEnvironment, docname: str, page: NotebookNode) -> str:
-    code = "\n".join(cell.source for cell in page.cells if cell.cell_type == "code")
-    return key(Path(env.doc2path(docname)), code, find_book(Path(env.srcdir)))
+def current_key(env: BuildEnvironment, docname: str) -> str:
+    path = Path(env.doc2path(docname))
+    code = "\n".join(cell.source for cell in code_cells(path))
+    return key(path, code, find_book(Path(env.srcdir)))
 
 
 def cache_folder(env: BuildEnvironment, docname: str) -> Path:
@@ -59,32 +60,32 @@ def cache_folder(env: BuildEnvironment, docname: str) -> Path:
 def find_changes(app: Sphinx, env: BuildEnvironment, added: set, changed: set, removed: set) -> list[str]:
     """Work out the keys of all pages; those whose key is another than in the last build are read again."""
     before = page_keys(env)
-    pages = {docname: notebook(env, docname) for docname in sorted(env.found_docs)}
-    env.page_keys = {name: current_key(env, name, page) for name, page in pages.items() if page}
+    executed = (name for name in sorted(env.found_docs) if is_executed(Path(env.doc2path(name))))
+    env.page_keys = {name: current_key(env, name) for name in executed}
     return [name for name, now in env.page_keys.items() if before.get(name) != now and name not in added]
 
 
 def execute_pages(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:
     """Execute the pages to be read that have no outcome yet; fail at the end if a cell of one failed."""
-    waiting = [name for name in docnames if name in page_keys(env) and not is_executed(env, name)]
+    waiting = [name for name in docnames if name in page_keys(env) and not has_outcome(env, name)]
     waiting.sort(key=lambda name: -os.path.getsize(env.doc2path(name)))  # long ones first
 
-    def attempt(docname: str) -> tuple[str, Exception | None]:
+    failures: dict[str, Exception] = {}
+
+    def attempt(docname: str) -> None:
         try:
             LOGGER.info("executed %s in %.1f s", docname, execute(env, docname))
         except Exception as error:  # a cell's, or the kernel's: the other pages go on
             LOGGER.info("executed %s: it failed", docname)
-            return docname, error
-        return docname, None
+            failures[docname] = error
 
-    found = Parallel(-1, prefer="threads")(delayed(attempt)(docname) for docname in waiting)
-    failures = {docname: error for docname, error in sorted(found) if error}
+    Parallel(-1, prefer="threads")(delayed(attempt)(docname) for docname in waiting)
     if failures:
-        tracebacks = [f"{docname}: {error}" for docname, error in failures.items()]
-        raise ExtensionError("\n".join([*tracebacks, f"execution failed of {', '.join(failures)}"]))
+        tracebacks = [f"{docname}: {failures[docname]}" for docname in sorted(failures)]
+        raise ExtensionError("\n".join([*tracebacks, f"execution failed of {', '.join(sorted(failures))}"]))
 
 
-def is_executed(env: BuildEnvironment, docname: str) -> bool:
+def has_outcome(env: BuildEnvironment, docname: str) -> bool:
     try:
         get_cache(cache_folder(env, docname)).match_cache_notebook(notebook(env, docname))
     except KeyError:
@@ -111,7 +112,7 @@ def execute(env: BuildEnvironment, docname: str) -> float:
         )
         client.execute(env=variables)
     seconds = time.perf_counter() - start
-    if current_key(env, docname, page) != folder.name:
+    if current_key(env, docname) != folder.name:
         raise RuntimeError("what it depends on was changed while it was executed; build again")
     outcome = CacheBundleIn(page, str(path), data={"execution_seconds": seconds})
     get_cache(folder).cache_notebook_bundle(outcome, check_validity=False, overwrite=True)
@@ -135,10 +136,3 @@ def executed_notebook(env: BuildEnvironment, docname: str) -> NotebookNode:
 def seconds_taken(env: BuildEnvironment, docname: str) -> float:
     """How long the last execution of a page took, its kernel's start included."""
     return NbMetadataCollector.get_exec_data(env, docname)["runtime"]
-
-
-def setup(app: Sphinx) -> None:
-    """Execute pages before they are read."""
-    app.connect("env-get-outdated", find_changes)
-    app.connect("env-before-read-docs", execute_pages)
-    app.connect("source-read", choose_cache)

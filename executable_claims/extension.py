@@ -8,10 +8,26 @@ from pathlib import Path
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
-from executable_claims import addresses, cards, execution, layout, outcomes, pages, papers, placeholders
+from executable_claims import addresses, cards, execution, layout, outcomes, pages
 from executable_claims.configuration import find_book
 
-PARTS = (layout, outcomes, placeholders, cards, pages, papers, addresses, execution)
+DIRECTIVES = {
+    "scoreboard": pages.Scoreboard,
+    "scorecard": pages.Scorecard,
+    **dict.fromkeys(pages.NOTES, pages.Notes),
+    "verdicts": pages.Verdicts,
+}
+HANDLERS = (  # those of one event do their part in this order
+    ("env-get-outdated", execution.find_changes),
+    ("env-before-read-docs", outcomes.warn),
+    ("env-before-read-docs", execution.execute_pages),
+    ("source-read", execution.choose_cache),
+    ("env-purge-doc", outcomes.forget_page),
+    ("doctree-read", outcomes.note_page),
+    ("doctree-read", cards.fold_checks),
+    ("env-updated", outcomes.pages_to_rewrite),
+    ("build-finished", addresses.write),
+)
 
 
 def use_style(app: Sphinx, config: Config) -> None:
@@ -29,10 +45,23 @@ def code_of_the_site(root: Path) -> str:
 
 
 def setup(app: Sphinx) -> dict:
-    """Register all parts; the order in which they do what comes last is the order here."""
-    for part in PARTS:
-        part.setup(app)
+    """Register all parts.
+
+    What only the book knows is asked by events: where an error is reported, the picture of a figure by its
+    name, and tags in the head of a claim's page.
+    """
+    for event in ("claim-report", "claim-picture", "claim-head"):
+        app.add_event(event)
+    for node in (layout.details, layout.summary):  # for other builders than HTML's they are containers
+        app.add_node(node, html=(layout.visit_html, layout.depart_html))
+    for name, directive in DIRECTIVES.items():
+        app.add_directive(name, directive)
+    for name in ("tally", "measured"):
+        app.add_role(name, outcomes.Placeholder())
+    app.add_post_transform(outcomes.FillPlaceholders)
     app.add_config_value("code_of_the_site", code_of_the_site(Path(app.srcdir)), "env")  # pages are read anew
     app.add_css_file("executable_claims.css")
     app.connect("config-inited", use_style)
+    for event, handler in HANDLERS:
+        app.connect(event, handler)
     return {"version": "1", "env_version": 4, "parallel_read_safe": False}

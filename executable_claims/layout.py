@@ -14,7 +14,6 @@ from xml.etree import ElementTree
 from docutils import nodes
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
-from sphinx.application import Sphinx
 
 TEMPLATES = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "templates"),
@@ -78,9 +77,3 @@ def visit_html(self, node: nodes.Element) -> None:
 
 def depart_html(self, node: nodes.Element) -> None:
     self.body.append(f"</{node.tagname}>\n")
-
-
-def setup(app: Sphinx) -> None:
-    """Register the nodes that are HTML's; for other builders they are containers."""
-    for node in (details, summary):
-        app.add_node(node, html=(visit_html, depart_html))

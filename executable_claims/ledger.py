@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import yaml
 
@@ -26,12 +26,18 @@ VERDICTS: dict[str, tuple[str, ...]] = {
     "stand-in": (),
     NOT_HERE: ("reason",),
 }
-# What has a number in a paper; a claim about a statement gets a sentence on the paper's page.
-STATEMENTS = (
-    *("Theorem", "Proposition", "Lemma", "Corollary", "Fact"),
-    *("Definition", "Assumption", "Remark", "Figure", "Table"),
-)
-THINGS = (*STATEMENTS, "Equation", "Section", "Appendix")
+# What has a number in a paper, as the contents of its page have it.
+CONTENTS = {
+    "Theorems": ("Theorem", "Proposition", "Corollary", "Fact"),
+    "Lemmas": ("Lemma",),
+    "Setting": ("Definition", "Assumption", "Remark"),
+    "Figures": ("Figure",),
+    "Tables": ("Table",),
+    "Equations": ("Equation",),
+    "Sections": ("Section", "Appendix"),
+}
+THINGS = [kind for kinds in CONTENTS.values() for kind in kinds]
+STATEMENTS = THINGS[: THINGS.index("Equation")]  # a claim about one gets a sentence on the paper's page
 THING = re.compile(rf"({'|'.join(THINGS)}) ((?:[A-Z](?:\.?\d+)*|\d+)(?:\.\d+)*)")
 SHOWN = ("proved", "argued", "observed")
 OURS = ("", "not in the paper", "new")
@@ -122,9 +128,6 @@ class Paper:
     remarks: tuple[Erratum, ...]
 
 
-_Entry = TypeVar("_Entry", Claim, Erratum, Paper)
-
-
 def read_paper(path: Path) -> Paper:
     """Read and validate one ledger file.
 
@@ -133,28 +136,25 @@ def read_paper(path: Path) -> Paper:
     nothing it is about, and remarks that do not go with the expected verdict.
     """
     text = path.read_text(encoding="utf-8")
+    mistakes: list[str] = []
     try:
         content = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-        key = content["paper"]["key"]
-        listed = {name: content.get(name) or () for name in ("claims", "errata", "remarks")}
-        mistakes = [f"unknown list {name}" for name in sorted(set(content) - {"paper", *listed})]
-        claims = [_entry(Claim, {"paper": key, **fields}, mistakes) for fields in listed["claims"]]
-        errata, remarks = (
-            [_entry(Erratum, {"paper": key, **fields}, mistakes) for fields in listed[name]]
-            for name in ("errata", "remarks")
-        )
-        given = {"claims": tuple(claims), "errata": tuple(errata), "remarks": tuple(remarks)}
-        paper = _entry(Paper, {**content["paper"], **given}, mistakes)
+        head = content.pop("paper")
+        for name, kind in (("claims", Claim), ("errata", Erratum), ("remarks", Erratum)):
+            entries = [{"paper": head["key"], **fields} for fields in content.pop(name, None) or ()]
+            head[name] = tuple(_entry(kind, fields, mistakes) for fields in entries)
+        mistakes += [f"unknown list {name}" for name in content]
+        paper = _entry(Paper, head, mistakes)
     except (yaml.YAMLError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(
             f"{path.name}: {error!r}; allowed: a mapping of paper, claims, errata and remarks"
         ) from None
-    if paper is None or mistakes or (mistakes := [*_mistakes(paper)]):
+    if mistakes or (mistakes := [*_mistakes(paper)]):
         raise ValueError("\n".join(f"{path.name}:{_line(text, one)} {one}" for one in mistakes))
     return paper
 
 
-def _entry(kind: type[_Entry], given: Mapping[str, Any], mistakes: list[str]) -> _Entry | None:
+def _entry(kind: type, given: Mapping[str, Any], mistakes: list[str]) -> Any:
     """The entry with these fields; ``None``, and what is wrong with them noted, if they do not fit."""
     known = {one.name: one.default for one in fields(kind)}
     unknown = sorted(set(given) - set(known))

@@ -1,13 +1,14 @@
-"""What a build has found of the claims, and where its pages show it: kept in the Sphinx environment.
+"""What a build has found of the claims, kept in the Sphinx environment, and the places of pages that show it.
 
 A verdict gets here only with the card that the output of an executed cell has become; every page asks here,
 so that none can show a verdict that no cell produced.  *Not here* comes from the ledger, with its reason,
-*not yet* from nowhere.
+*not yet* from nowhere.  The places are filled once every chapter has been read.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -16,12 +17,15 @@ from pathlib import Path
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
+from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
+from sphinx.util.docutils import SphinxRole
 
+from executable_claims.cards import resolution
 from executable_claims.chapters import mistakes
 from executable_claims.configuration import find_book
-from executable_claims.layout import details, pending
-from executable_claims.ledger import NOT_HERE, Claim, Erratum, Paper, read_ledger
+from executable_claims.layout import details, lay_out, pending
+from executable_claims.ledger import NOT_HERE, Claim, Erratum, Paper, find_claim, read_ledger
 
 LOGGER = logging.getLogger(__name__)
 NOT_YET = "not yet"
@@ -29,6 +33,7 @@ OURS = "ours"
 SERIOUS = ("refuted", "corrected", NOT_YET, NOT_HERE, "stand-in", "verified")
 KINDS = ("claim", "verdict", "scorecard", "erratum")  # of ids on pages; the id of a claim follows
 IN_HTML = "data-claim="  # the place for a verdict in HTML that a page's cells have made
+PLACE = re.compile(rf'<span {IN_HTML}"([\w.-]+)">[^<]*</span>')
 
 
 @dataclass
@@ -131,16 +136,55 @@ def pages_to_rewrite(app: Sphinx, env: BuildEnvironment) -> list[str]:
     """The pages that show verdicts or more of other pages, if what they show may have changed."""
     known = outcomes(env)
     shown, read = json.dumps([known.records, known.pages], sort_keys=True), dict(env.all_docs)
-    stale = (known.dependent if shown != known.shown else set()) | (
-        known.borrowing if read != known.read else set()
-    )
+    changes = ((known.dependent, shown != known.shown), (known.borrowing, read != known.read))
     known.shown, known.read = shown, read
-    return sorted(stale)
+    return sorted({page for pages, changed in changes if changed for page in pages})
 
 
-def setup(app: Sphinx) -> None:
-    """Register what keeps the outcomes."""
-    app.connect("env-before-read-docs", warn)
-    app.connect("env-purge-doc", forget_page)
-    app.connect("doctree-read", note_page)
-    app.connect("env-updated", pages_to_rewrite)
+class FillPlaceholders(SphinxPostTransform):
+    """Lays out what waits for all chapters."""
+
+    default_priority = 5
+
+    def run(self, **options) -> None:
+        for node in list(self.document.findall(pending)):
+            node.replace_self(self.filled(**node.non_default_attributes()))
+        for node in self.document.findall(nodes.raw):
+            if IN_HTML in node.astext():
+                node.children = [nodes.Text(PLACE.sub(lambda place: self.html(place[1]), node.astext()))]
+
+    def filled(self, template: str, **data) -> list[nodes.Node]:
+        """What a template says of the outcomes."""
+        tools = (self.address, self.measured, self.report, find_claim, read_ledger, resolution)
+        known = {"known": outcomes(self.env), "here": self.env.docname}
+        return lay_out(template, **known, **{each.__name__: each for each in tools}, **data)
+
+    def address(self, page: str, anchor: str = "") -> str:
+        """The address of a page, or of what has an id there, from the page that is written."""
+        uri = self.app.builder.get_relative_uri(self.env.docname, page)
+        return f"{uri}#{anchor}" if anchor else uri
+
+    def html(self, claim: str) -> str:
+        """A verdict as HTML, linked to the card of the claim if a cell has decided it."""
+        [made] = self.filled("verdict.xml", claim=claim)
+        [badge] = made.findall(nodes.inline)
+        shown = f'<span class="{" ".join(badge["classes"])}" title="{claim}">{badge.astext()}</span>'
+        return f'<a class="verdict-link" href="{made["refuri"]}">{shown}</a>' if "refuri" in made else shown
+
+    def report(self, claim: str) -> str | None:
+        """Where one says that a verdict is wrong, if the book knows such a place."""
+        return self.app.emit_firstresult("claim-report", self.env.docname, find_claim(claim))
+
+    def measured(self, claim: str) -> str:
+        """What the cell has measured that decides a claim."""
+        if record := outcomes(self.env).records.get(claim):
+            return f"{record['comparison']['measured']:.6g}"
+        LOGGER.warning("no cell has decided the claim %s", claim, location=self.env.docname)
+        return "not yet measured"
+
+
+class Placeholder(SphinxRole):
+    """``{tally}`min2024 verified``, ``{tally}`decided``, ``{tally}`ours claims``; ``{measured}`claim-id``."""
+
+    def run(self) -> tuple[list[nodes.Node], list]:
+        return [pending(template=f"{self.name}.xml", text=self.text)], []

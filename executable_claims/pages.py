@@ -1,17 +1,18 @@
-"""Pages that lay out the ledger with its verdicts: the scoreboard, the scorecard, the errata and remarks."""
+"""Pages that lay out the ledger with its verdicts: scoreboard, scorecard, errata, remarks, a page a paper."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from docutils import nodes
-from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from executable_claims.configuration import find_book
 from executable_claims.layout import lay_out, pending
-from executable_claims.ledger import VERDICTS, Erratum, Paper, read_ledger
+from executable_claims.ledger import CONTENTS, STATEMENTS, VERDICTS, Claim, Erratum, Paper, Thing, read_ledger
 from executable_claims.outcomes import NOT_YET, errata_of
 
 NOTES: dict[str, Callable[[Paper], Iterable[Erratum]]] = {
@@ -69,9 +70,109 @@ class Notes(LedgerDirective):
         return self.lay_out("errata.xml", listed=listed, kind=self.name, alone=bool(self.arguments))
 
 
-def setup(app: Sphinx) -> None:
-    """Register the directives that lay out the ledger."""
-    app.add_directive("scoreboard", Scoreboard)
-    app.add_directive("scorecard", Scorecard)
-    for name in NOTES:
-        app.add_directive(name, Notes)
+def groups_of(claims: Iterable[Claim]) -> dict[Thing, list[Claim]]:
+    """The claims by what they are about."""
+    groups: dict[Thing, list[Claim]] = {}
+    for claim in claims:
+        groups.setdefault(claim.things[0], []).append(claim)
+    return groups
+
+
+def naming(groups: Mapping[Thing, Iterable[Claim]]) -> dict[Thing, list[Thing]]:
+    """For all that the claims name the groups whose claims do so, its own first."""
+    found: dict[Thing, list[Thing]] = {thing: [thing] for thing in groups}
+    for group, claims in groups.items():
+        for thing in (thing for claim in claims for thing in claim.things):
+            if group not in found.setdefault(thing, []):
+                found[thing].append(group)
+    return found
+
+
+def beyond(place: str, heading: str) -> str:
+    """What a place says beyond the heading, ``Lemma 3``, that its claim stands under."""
+    kind, _, number = map(re.escape, heading.partition(" "))
+    return re.sub(rf"^{kind} (?:{number}|\({number}\))(?:$|[,;] )", "", place)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What a page says of a thing: its name, the name of a figure or nothing, and a sentence or none."""
+
+    name: str
+    figure: str
+    said: list[nodes.Node]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A heading, the text below it and the entries below that."""
+
+    title: str
+    text: list[nodes.Node] = field(default_factory=list)
+    entries: list[Entry] = field(default_factory=list)
+
+
+class Verdicts(LedgerDirective):
+    """``{verdicts} key``: every claim of a paper under the thing that it is about, and our own at the end.
+
+    The content has all things as fields, ``:Theorem 1, fig-name: A sentence.``, in the paper's order; of what
+    is neither an equation nor a passage it says something.  A paragraph is a heading; the first one, with a
+    list below it, is the paper in brief, and the contents stand there.
+    """
+
+    required_arguments = 1
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        [paper] = self.papers().values()
+        theirs = [claim for claim in paper.claims if not claim.ours]
+        groups = groups_of(theirs)
+        named = naming(groups)
+        about = {thing: [one for one in groups[of[0]] if thing in one.things] for thing, of in named.items()}
+        numbered = {"key": paper.key, "naming": named}
+        return self.lay_out(
+            "paper.xml",
+            **numbered,
+            contents=pending(template="contents.xml", theirs=theirs, about=about, kinds=CONTENTS, **numbered),
+            parts=self.parts([thing.name for thing in groups]),
+            groups={thing.name: (thing, claims) for thing, claims in groups.items()},
+            ours=[claim for claim in paper.claims if claim.ours],
+            statements=STATEMENTS,
+            beyond=beyond,
+            make_id=nodes.make_id,
+            picture=self.picture,
+        )
+
+    def picture(self, figure: str) -> list[nodes.Node]:
+        """The picture of a figure, if the book has one."""
+        return [found] if (found := self.env.app.emit_firstresult("claim-picture", figure)) else []
+
+    def parts(self, things: Collection[str]) -> list[Part]:
+        """The content as headings with what is below them; refuse one that does not fit the ledger."""
+        content = nodes.container()
+        self.state.nested_parse(self.content, self.content_offset, content)
+        parts: list[Part] = []
+        for node in content.children:
+            if isinstance(node, nodes.paragraph):
+                parts.append(Part(node.astext()))
+            elif not parts:
+                raise self.error("the content begins with a heading")
+            elif isinstance(node, nodes.field_list):
+                for name, body in node.children:
+                    thing, _, figure = name.astext().partition(", ")
+                    said = [part for block in body.children for part in block.children]
+                    parts[-1].entries.append(Entry(thing, figure, said))
+            else:
+                parts[-1].text.append(node)
+        entries = [entry for part in parts for entry in part.entries]
+        names = [entry.name for entry in entries]
+        silent = [e.name for e in entries if not e.said and e.name.split()[0] in STATEMENTS]
+        for what, wrong in (
+            ("are not in the content", set(things).difference(names)),
+            ("are not in the ledger", set(names).difference(things)),
+            ("stand twice", {name for name in names if names.count(name) > 1}),
+            ("lack a sentence", set(silent)),
+        ):
+            if wrong:
+                raise self.error(f"of what has a number {what}: {', '.join(sorted(wrong))}")
+        return parts

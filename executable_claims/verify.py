@@ -15,17 +15,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from executable_claims.comparison import MISSED, Comparison, broadcast, compare, notices, number, resolution
+from executable_claims.comparison import (
+    MISSED,
+    Comparison,
+    broadcast,
+    compare,
+    named,
+    notices,
+    number,
+    resolution,
+    targets_of,
+)
 from executable_claims.ledger import Claim, find_claim
 
 MIME = "application/vnd.executable-claims.claim+json"
+PASSES = {
+    "control": "the control passes, so the check could not have failed",
+    "printed": "the printed statement holds after all",
+}
 
 
 class ClaimFailed(AssertionError):
-    """A claim, its negative control or its printed form did not do what the ledger says.
-
-    The message holds the claim, its place, the worst entry and the tolerance.
-    """
+    """A claim, its negative control or its printed form did not do what the ledger says."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +59,7 @@ class Variant:
 
     def __post_init__(self) -> None:
         _refuse_blank("what", self.what)
-        if self.measured is None and not _targets(self):
+        if self.measured is None and not targets_of(vars(self)):
             raise ValueError(
                 f"{self.what!r} changes nothing, allowed: measured or one of {', '.join(MISSED)}"
             )
@@ -97,13 +108,12 @@ class Verdict:
     resolution: float | None = None
 
     def __repr__(self) -> str:
-        targets = self.comparison.targets
-        shown = ", ".join(f"{name} {value:.2g}" for name, value in targets.items())
-        if self.comparison.size > 1:
-            shown = f"{', '.join(targets)}, each entry"
+        targets = targets_of(vars(self.comparison))
+        each = ", ".join([*targets, "each entry"]).replace("_", " ")
+        shown = named(targets, 2) if self.comparison.size == 1 else each
         lines = [
             f"{self.verdict}: {self.claim.id} ({self.claim.place})",
-            f"  {shown.replace('_', ' ')} (rtol {self.rtol:.1g}, atol {self.atol:.1g}: {self.because})",
+            f"  {shown} (rtol {self.rtol:.1g}, atol {self.atol:.1g}: {self.because})",
             f"  control fails{self.control.part}, as it must: {self.control.what}",
         ]
         if self.printed:
@@ -118,29 +128,22 @@ class Verdict:
         """Return the verdict as plain values, full digits, for the site and for the drift log."""
         return asdict(self)
 
-    def html(self) -> str:
-        """Return the text with what was measured, for a notebook."""
-        found = notices(self.resolution, self.comparison.targets)
-        measured = f"{self!r}\n  {self.comparison}; {found}\n  control: {self.control.comparison}"
-        return f"<pre>{escape(measured)}</pre>"
-
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
-        return {"text/plain": repr(self), "text/html": self.html(), MIME: self.record()}
+        found = notices(self.resolution, targets_of(vars(self.comparison)))
+        measured = f"{self!r}\n  {self.comparison}; {found}\n  control: {self.control.comparison}"
+        html = f"<pre>{escape(measured)}</pre>"
+        return {"text/plain": repr(self), "text/html": html, MIME: [self.record()]}
 
 
-@dataclass(frozen=True)
-class Verdicts:
+class Verdicts(tuple[Verdict, ...]):
     """Several verdicts of one cell: shown as their texts, and as one table on the site."""
 
-    verdicts: tuple[Verdict, ...]
-
     def __repr__(self) -> str:
-        return "\n".join(repr(verdict) for verdict in self.verdicts)
+        return "\n".join(map(repr, self))
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
-        html = "\n".join(verdict.html() for verdict in self.verdicts)
-        records = [verdict.record() for verdict in self.verdicts]
-        return {"text/plain": repr(self), "text/html": html, MIME: records}
+        html = "\n".join(verdict._repr_mimebundle_()["text/html"] for verdict in self)
+        return {"text/plain": repr(self), "text/html": html, MIME: [verdict.record() for verdict in self]}
 
 
 def verify_all(*verdicts: Verdict) -> Verdicts:
@@ -153,38 +156,23 @@ def verify_all(*verdicts: Verdict) -> Verdicts:
     return Verdicts(verdicts)
 
 
-def _targets(given: Variant) -> dict[str, Any]:
-    return {name: target for name in MISSED if (target := getattr(given, name)) is not None}
-
-
 def _refuse_blank(name: str, value: str) -> None:
     if not isinstance(value, str) or not value.strip():
         raise ValueError(f"{name} is {value!r}, allowed: a phrase in words")
 
 
 def _compared(role: str, variant: Variant, check: Mapping[str, Any]) -> Varied:
-    """What becomes of the arguments of a comparison when the variant is changed in them."""
+    """What becomes of a comparison with the variant; refuse one that fails whatever was measured."""
     if not isinstance(variant, Variant):
         raise ValueError(f"{role} is {variant!r}, allowed: a Variant, which must fail")
-    changes = {"measured": variant.measured, "targets": _targets(variant) or None}
-    changed = {name: value for name, value in changes.items() if value is not None}
+    targets, changed = check["targets"], targets_of(vars(variant))
+    measured = check["measured"] if variant.measured is None else variant.measured
     try:
-        return Varied(variant.what, compare(**{**check, **changed}), variant.share)
+        found = compare(**{**check, "measured": measured, "targets": changed or targets})
     except ValueError as error:
         raise ValueError(f"{role} {variant.what!r}: {error}") from None
-
-
-def _refuse_no_check(check: Mapping[str, Any], variants: Mapping[str, Variant | None]) -> None:
-    """Refuse what passes, or a control that fails, whatever was measured."""
-    measured, targets = check["measured"], check["targets"]
-    exact = check["rtol"] == check["atol"] == 0
-    for name, target in targets.items():
-        if isinstance(target, np.ndarray) and target is measured:
-            raise ValueError(f"{name} is measured itself, allowed: what another route gives")
-    for role, variant in variants.items():
-        if variant is None or variant.measured is not None:
-            continue
-        changed = _targets(variant)
+    if variant.measured is None:
+        exact = check["rtol"] == check["atol"] == 0
         for one, other in (("at_most", "at_least"), ("at_least", "at_most")):
             if one in targets and other in changed and np.array_equal(targets[one], changed[other]):
                 raise ValueError(
@@ -195,14 +183,15 @@ def _refuse_no_check(check: Mapping[str, Any], variants: Mapping[str, Variant | 
                 f"{role} {variant.what!r} asks for equality without a tolerance, which nothing measured "
                 "would pass; allowed: bounds, as in the claim"
             )
+    return Varied(variant.what, found, variant.share)
 
 
 def _refuse_near(role: str, variant: Variant, check: Mapping[str, Any]) -> None:
     """Refuse another theory that within the tolerance is the claim's own."""
     values, theory = broadcast(check["measured"], check["targets"])
-    if variant.measured is not None or set(_targets(variant)) != set(theory):
+    changed = targets_of(vars(variant))
+    if variant.measured is not None or set(changed) != set(theory):
         return
-    changed = broadcast(values, _targets(variant))[1]
     away = [
         np.abs(changed[name] - target) > check["atol"] + check["rtol"] * np.abs(target)
         for name, target in theory.items()
@@ -247,9 +236,9 @@ def verify(
     """
     claim = find_claim(claim_id)
     where = f"{claim_id} ({claim.place})"
-    given = {"predicted": predicted, "at_most": at_most, "at_least": at_least}
-    targets = {name: target for name, target in given.items() if target is not None}
+    targets = targets_of({"predicted": predicted, "at_most": at_most, "at_least": at_least})
     check: dict[str, Any] = {"measured": measured, "targets": targets, "rtol": rtol, "atol": atol}
+    variants = {"control": control} | ({} if printed is None else {"printed": printed})
     try:
         for name, text in (("because", because), ("data", data), ("families", families)):
             if text is not None:
@@ -257,43 +246,27 @@ def verify(
         if scale is not None:
             scale = number("scale", scale, positive=True)
         main, finest = compare(**check), resolution(**check, scale=scale)
-        broken = _compared("control", control, check)
-        as_printed = None if printed is None else _compared("printed", printed, check)
-        _refuse_no_check(check, {"control": control, "printed": printed})
+        for name, target in targets.items():
+            if isinstance(target, np.ndarray) and target is measured:
+                raise ValueError(f"{name} is measured itself, allowed: what another route gives")
+        varied: dict[str, Any] = {role: _compared(role, variant, check) for role, variant in variants.items()}
+        if finest == np.inf:
+            raise ValueError(f"rtol is {rtol}, allowed: one that some error of the theory would exceed")
+        if not main.holds:
+            raise ClaimFailed(f"{where} fails: {main}; tolerance: {because}")
+        for role, one in varied.items():
+            if not one.fails:
+                few = f"{role} fails in too few entries, where {100 * one.share:.3g} % must"
+                how = PASSES[role] if one.comparison.holds else few
+                raise ClaimFailed(f"{where}: {how}: {one.what}: {one.comparison}")
+            _refuse_near(role, variants[role], check)
     except ValueError as error:
         raise ValueError(f"{claim_id}: {error}") from None
-    if finest == np.inf:
-        raise ValueError(
-            f"{claim_id}: rtol is {rtol}, allowed: one that some error of the theory would exceed"
-        )
-    if not main.holds:
-        raise ClaimFailed(f"{where} fails: {main}; tolerance: {because}")
-    for role, varied, passes in (
-        ("control", broken, "passes, so the check could not have failed"),
-        ("printed statement", as_printed, "holds after all"),
-    ):
-        if varied and not varied.fails:
-            too_few = f"fails in too few entries, where {100 * varied.share:.3g} % must"
-            how = passes if varied.comparison.holds else too_few
-            raise ClaimFailed(f"{where}: the {role} {how}: {varied.what}: {varied.comparison}")
-        if variant := {"control": control, "printed statement": printed}[role]:
-            _refuse_near(f"{claim_id}: {role}", variant, check)
     found = ("corrected" if claim.corrected else "refuted") if printed else "stand-in" if data else "verified"
     if found != claim.expected:
         raise ClaimFailed(
             f"{where}: the ledger expects {claim.expected!r}, the cell found {found!r}; "
             "if the cell is right, change the ledger"
         )
-    return Verdict(
-        claim,
-        found,
-        main,
-        float(rtol),
-        float(atol),
-        because,
-        broken,
-        printed=as_printed,
-        data=data,
-        families=families,
-        resolution=finest,
-    )
+    tolerance = float(rtol), float(atol), because
+    return Verdict(claim, found, main, *tolerance, **varied, data=data, families=families, resolution=finest)

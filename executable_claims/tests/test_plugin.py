@@ -51,7 +51,7 @@ def test_a_book_is_found_from_a_folder_of_it_and_its_settings_are_checked(tmp_pa
     (tmp_path / "pyproject.toml").write_text('[tool.executable-claims]\nseconds = 5\nmodules = [".", "x"]\n')
     (tmp_path / "book" / "part").mkdir(parents=True)
     book = find_book(tmp_path / "book" / "part")
-    assert (book.root, book.seconds, book.modules) == (tmp_path, 5, (".", "x"))
+    assert (book.root, book.seconds, book.modules) == (tmp_path, 5, [".", "x"])
     assert book.folder("ledger") == tmp_path / "book" / "claims"
     other = tmp_path / "other"
     other.mkdir()

@@ -281,7 +281,7 @@ def test_the_text_is_free_of_measured_digits_and_the_record_has_them():
     assert repr(first) == repr(second)
     bundle = first._repr_mimebundle_()
     assert bundle["text/plain"] == repr(first)
-    assert json.loads(json.dumps(bundle[MIME]))["comparison"]["measured"] == 1 + 1e-11
+    assert json.loads(json.dumps(bundle[MIME]))[0]["comparison"]["measured"] == 1 + 1e-11
 
 
 def test_the_text_says_what_was_compared_and_in_which_part_the_variants_fail():

@@ -12,11 +12,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from executable_claims.chapters import CHECKS, cells, code_cells, decided, recorded
+from executable_claims.chapters import CHECKS, cells, code_cells, decided, recorded, verdicts
 from executable_claims.configuration import find_book
 from executable_claims.drift import read_releases
 from executable_claims.ledger import find_claim, read_ledger
-from executable_claims.verify import MIME
 
 ROOT = Path(__file__).parents[2]
 BOOK = ROOT / "book"
@@ -77,8 +76,7 @@ def test_every_compared_cell_is_recorded_and_no_record_is_left_over(path):
     assert set(known) == compared, "run: make record"
     assert compared and all(known.values()), "a record without text compares nothing"
     for cell in code_cells(path):
-        outputs = known.get(cell.source, [])
-        numbers = [one["claim"] for output in outputs for one in output.get("data", {}).get(MIME, [])]
+        numbers = [one["claim"] for one in verdicts(known.get(cell.source, []))]
         assert numbers == decided(cell), "run: make record"
 
 
