@@ -211,7 +211,8 @@ def outcomes(book: Book, page: Path, done: Iterable[str]) -> Iterator[tuple[str,
         if text not in done:
             run(start=at, end=change.number)
             at = change.number
-            yield text, forked(functools.partial(attempt, change), 2 + SLOWER * known["seconds"])
+            found = forked(functools.partial(attempt, change), 2 + SLOWER * known["seconds"])
+            yield text, {"outcome": "noticed", **found}
 
 
 def finished(entry: Mapping, key: str) -> dict[str, dict]:

@@ -87,11 +87,11 @@ def forked(work: Callable[[], dict], seconds: float = 0.0) -> dict:
             try:
                 answer = work()
             except BaseException as error:
-                answer = {"outcome": "noticed", "error": f"{type(error).__name__}: {error}"[:300]}
+                answer = {"error": f"{type(error).__name__}: {error}"[:300]}
             json.dump(answer, file)
             file.flush()
             os._exit(0)
         os.waitpid(child, 0)
         file.seek(0)
         text = file.read()
-    return json.loads(text) if text.endswith("}") else {"outcome": "noticed", "error": "no end, or a crash"}
+    return json.loads(text) if text.endswith("}") else {"error": "no end, or a crash"}
