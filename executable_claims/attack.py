@@ -1,18 +1,20 @@
 """Attacks on chapters: their theory is changed a little, and what no check notices is listed.
 
-``python -m executable_claims.attack [part/name ...] [--jobs N]``.  A process executes a chapter; before each
-statement that may be changed it forks, and the copy goes on with the changed statement.  A change with which
-something fails, has another shape or takes too long has been noticed; one that moves no target is none of
-theory; the rest survives, and a person says in ``results/attacks.json`` for what reason.
+``python -m executable_claims.attack [part/name ...] [--jobs N] [--sample N]``.  A process executes a chapter;
+before each statement that may be changed it forks, and the copy goes on with the changed statement.  A
+change with which something fails, has another shape or takes too long has been noticed; one that moves no
+target is none of theory; the rest survives, and a person says in ``results/attacks.json`` for what reason.
 """
 
 import ast
 import copy
 import functools
+import hashlib
 import re
 import sys
 import time
 import types
+from argparse import ArgumentParser
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -222,35 +224,40 @@ def finished(entry: Mapping, key: str) -> dict[str, dict]:
 
 
 def with_change(entry: dict, key: str, text: str, found: dict) -> dict:
-    """An entry to which what was found of a change is added, unless another run has closed it."""
+    """An entry to which what was found of a change is added."""
     partial = {"key": key, "finished": {**finished(entry, key), text: found}}
-    return entry if entry.get("key") == key else {**entry, "partial": partial}
+    return {**entry, "partial": partial}
 
 
-def closed(entry: dict, key: str, changes: Mapping[str, Change]) -> dict:
+def sampled(changes: Mapping[str, Change], size: int) -> list[str]:
+    """Return so many changes, or all if there are not more, each with the same chance."""
+    return sorted(changes, key=lambda text: hashlib.sha256(text.encode()).digest())[:size]
+
+
+def closed(entry: dict, key: str, changes: Mapping[str, Change], tried: Sequence[str]) -> dict:
     """Return the counts of a chapter, and its survivors with the reasons that are known."""
-    if entry.get("key") == key:
-        return entry
+    if entry.get("key") == key and entry["tried"] >= len(tried):  # by another run
+        return {name: value for name, value in entry.items() if name != "partial"}
     reasons = {(one["before"], one["after"]): one["reason"] for one in entry.get("survivors", ())}
     done = finished(entry, key)
-    counts = Counter(done[text]["outcome"] for text in changes)
+    counts = Counter(done[text]["outcome"] for text in tried)
     survivors = []
     for text, (words, *_) in changes.items():
-        if moves := done[text].get("moves"):
+        if text in tried and (moves := done[text].get("moves")):
             reason = reasons.get((words["before"], words["after"]), "")
             survivors.append({**words, "moves": moves, "reason": reason})
     named = {name: counts[name] for name in ("noticed", "moves_nothing", "survived")}
-    return {"key": key, "changes": len(changes), **named, "survivors": survivors}
+    return {"key": key, "changes": len(changes), "tried": len(tried), **named, "survivors": survivors}
 
 
-def attack(book: Book, name: str, page: Path) -> str:
+def attack(book: Book, name: str, page: Path, sample: int) -> str:
     """Try the changes of a chapter that have not been tried, and return what survives in words."""
-    path, key = book.folder("attacks"), code_key(book, page)
-    entry = read_results(path).get(name, {})
-    if entry.get("key") != key:
-        for text, found in outcomes(book, page, set(finished(entry, key))):
+    path, key, changes = book.folder("attacks"), code_key(book, page), read_chapter(page)[2]
+    entry, tried = read_results(path).get(name, {}), sampled(changes, sample)
+    if entry.get("key") != key or entry["tried"] < len(tried):
+        for text, found in outcomes(book, page, {*finished(entry, key), *set(changes).difference(tried)}):
             change_result(path, name, with_change, key, text, found)
-        change_result(path, name, closed, key, read_chapter(page)[2])
+        change_result(path, name, closed, key, changes, tried)
         entry = read_results(path)[name]
     form = "{place}: {before} -> {after}\n    moves {moves}; {reason}"
     lines = [f"{name}, {form.format(**one)}" for one in entry["survivors"]]
@@ -261,7 +268,11 @@ def attack(book: Book, name: str, page: Path) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Attack the chapters that are named, or all, and exit with 1 if one fails as it is."""
-    run_chapters(attack, "Change the theory of chapters a little, and list what no check notices.", arguments)
+    parser = ArgumentParser(
+        description="Change the theory of chapters a little, and list what no check notices."
+    )
+    parser.add_argument("--sample", type=int, default=sys.maxsize, help="so many changes a chapter, not all")
+    run_chapters(attack, parser, arguments)
 
 
 if __name__ == "__main__":

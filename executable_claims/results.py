@@ -50,23 +50,24 @@ def change_result(path: Path, name: str, change: Callable[..., dict], *given: An
     os.close(folder)
 
 
-def run_chapters(work: Callable[[Book, str, Path], str], about: str, arguments: Sequence[str] | None) -> None:
+def run_chapters(work: Callable[..., str], parser: ArgumentParser, arguments: Sequence[str] | None) -> None:
     """A command that does its ``work`` on the chapters named, or all, and prints what it returns in words.
 
-    Every chapter has a process of its own.  An error of a chapter is said, and the command then fails.
+    The work is given the book, the name and the page of a chapter, and what the parser has of its own.  Every
+    chapter has a process of its own.  An error of a chapter is said, and the command then fails.
     """
-    parser = ArgumentParser(description=about)
     parser.add_argument("chapters", nargs="*", help="part/name; all if none is given")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="so many chapters at a time")
-    options, book = parser.parse_args(arguments), find_book()
+    options, book = vars(parser.parse_args(arguments)), find_book()
+    asked, jobs = options.pop("chapters"), options.pop("jobs")
     pages = book.folder("pages")
     known = {page.relative_to(pages).with_suffix("").as_posix(): page for page in chapters(book)}
-    for name in set(options.chapters) - set(known):
+    for name in set(asked) - set(known):
         near = ", ".join(get_close_matches(name, known, 3, 0.3) or known)
         parser.error(f"chapters has {name!r}, allowed: a chapter of the book; nearest: {near}")
     os.environ |= {"OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg"}
-    with ProcessPoolExecutor(options.jobs, get_context("spawn"), max_tasks_per_child=1) as pool:
-        runs = {name: pool.submit(work, book, name, known[name]) for name in options.chapters or known}
+    with ProcessPoolExecutor(jobs, get_context("spawn"), max_tasks_per_child=1) as pool:
+        runs = {name: pool.submit(work, book, name, known[name], **options) for name in asked or known}
         for name, run in runs.items():
             error = run.exception()
             print(f"{name} {error}" if error else run.result(), flush=True)

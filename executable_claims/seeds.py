@@ -9,6 +9,7 @@ run again.
 from __future__ import annotations
 
 import os
+from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -64,7 +65,7 @@ def draw_anew(book: Book, name: str, page: Path) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the chapters named, or all, and exit with 1 if a verdict changes."""
-    run_chapters(draw_anew, "Run the chapters with all draws shifted.", arguments)
+    run_chapters(draw_anew, ArgumentParser(description="Run the chapters with all draws shifted."), arguments)
 
 
 if __name__ == "__main__":

@@ -60,9 +60,9 @@ def write(tmp_path, monkeypatch):
     return written
 
 
-def attacked():
+def attacked(*options):
     with pytest.raises(SystemExit) as end:
-        main(["part/page"])
+        main(["part/page", *options])
     return end.value.code, json.loads(RESULTS.read_text())["part/page"]
 
 
@@ -118,14 +118,14 @@ def test_a_chapter_that_was_interrupted_goes_on_and_one_that_is_done_is_not_run(
     _, whole = attacked()
     monkeypatch.setattr("executable_claims.attack.outcomes", None)
     monkeypatch.setattr(os, "dup2", lambda *_: None)
-    assert attack(find_book(), "part/page", page).endswith("0 survived, 0 of them with a reason")
+    assert attack(find_book(), "part/page", page, 9999).endswith("0 survived, 0 of them with a reason")
     finished = {one: {"outcome": "noticed"} for one in read_chapter(page)[2]}
     last = finished.popitem()
     partial = {"part/page": {"partial": {"key": whole["key"], "finished": finished}}}
     RESULTS.write_text(json.dumps(partial))
     asked = []
     monkeypatch.setattr("executable_claims.attack.outcomes", lambda _, __, done: [asked.append(done) or last])
-    attack(find_book(), "part/page", page)
+    attack(find_book(), "part/page", page, 9999)
     assert asked == [set(finished)]
     assert json.loads(RESULTS.read_text())["part/page"] == whole
 
@@ -135,9 +135,17 @@ def test_two_runs_at_once_lose_nothing_of_each_other():
     noticed, entry = {"outcome": "noticed"}, {"survivors": []}
     for text in ("one", "other", "one"):
         entry = with_change(entry, "key", text, noticed)
-    whole = closed(entry, "key", changes)
+    whole = closed(entry, "key", changes, [*changes])
     assert whole["noticed"] == whole["changes"] == 2
-    assert closed(with_change(whole, "key", "other", noticed), "key", changes) == whole
+    assert closed(with_change(whole, "key", "other", noticed), "key", changes, [*changes]) == whole
+
+
+def test_a_sample_of_the_changes_is_tried_and_a_larger_one_after_it(write):
+    write(SQUARES)
+    few = attacked("--sample", "3")[1]
+    assert few["tried"] == few["noticed"] == 3 < few["changes"]
+    assert attacked("--sample", "2")[1] == few
+    assert attacked()[1] == {**few, "tried": few["changes"], "noticed": few["changes"]}
 
 
 def count(entry, number):
