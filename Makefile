@@ -16,7 +16,7 @@ SOURCES := $(shell find book experiments lib executable_claims results _config.y
 NOTEBOOKS := B018,E402,B008,B905,B023
 
 .DEFAULT_GOAL := help
-.PHONY: help book test quick chapter attack seeds mutations bench browser lint record release zip serve lab lock clean
+.PHONY: help book test quick chapter attack seeds mutations bench browser lint record zip serve lab lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 20
@@ -75,9 +75,6 @@ lint: .venv/installed ## check the style of the code, in chapters too, and its t
 
 record: .venv/installed ## run the chapters and record the text of their verdicts in tests/recorded
 	$(RUN) pytest -n 2 --dist loadfile --record book
-
-release: book ## build the book and append what every claim measured to results/drift.jsonl
-	$(RUN) executable_claims.drift _build/html/claims.json
 
 zip: ## pack the built site into one file that works from the disk
 	@test -f $(SITE) || $(MAKE) book

@@ -19,8 +19,7 @@ class Book:
     ``modules`` are the folders that the book's own modules are imported from.  ``data`` maps such a module to
     the files that it reads, ``by_name`` are modules that are loaded by the names in them.  ``seed`` is the
     environment variable that draws everything anew.  ``longer`` are pages that may take more than ``seconds``
-    of processor time, with what they may take.  ``code`` and ``versions`` are what a release of the log
-    depends on.
+    of processor time, with what they may take.
     """
 
     root: Path
@@ -28,7 +27,6 @@ class Book:
     ledger: str = "book/claims"
     recorded: str = "tests/recorded"
     lock: str = "constraints.txt"
-    log: str = "results/drift.jsonl"
     attacks: str = "results/attacks.json"
     seeds: str = "results/seeds.json"
     seed: str = "BOOK_SEED"
@@ -37,8 +35,6 @@ class Book:
     modules: Sequence[str] = (".",)
     data: Mapping[str, Sequence[str]] = field(default_factory=dict)
     by_name: str = ""
-    code: str = "lib"
-    versions: Sequence[str] = ("numpy",)
 
     def folder(self, name: str) -> Path:
         """Return the path that the field of that name says."""

@@ -210,5 +210,12 @@ def key(page: Path, code: str, book: Book) -> str:
     return digest(repr(dependencies(page, code, book)))[:16]
 
 
+def code_digest(folder: Path) -> str:
+    """Return a digest of the Python code in a folder, comments and docstrings aside."""
+    modules = {path: code_of(path.read_text(encoding="utf-8")) for path in sorted(folder.rglob("*.py"))}
+    code = (f"{path.relative_to(folder).as_posix()} {ast.dump(tree)}\n" for path, tree in modules.items())
+    return digest("".join(code))[:16]
+
+
 def digest(content: str | bytes) -> str:
     return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()

@@ -125,7 +125,7 @@ class Verdict:
         return "\n".join(lines)
 
     def record(self) -> dict:
-        """Return the verdict as plain values, full digits, for the site and for the drift log."""
+        """Return the verdict as plain values, full digits, for the site and for the record."""
         return asdict(self)
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from sphinx.errors import ExtensionError
 from sphinx.util.docutils import SphinxDirective
 
 from executable_claims import addresses
-from executable_claims.drift import code_digest
+from executable_claims.dependencies import code_digest
 from executable_claims.ledger import Claim
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -112,7 +112,7 @@ class BuildInformation(SphinxDirective):
             ("Built", f"{now():%Y-%m-%d %H:%M UTC}"),
             ("Python", platform.python_version()),
             ("Machine", f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"),
-            ("Code of lib", code_digest()),
+            ("Code of lib", code_digest(ROOT / "lib")),
             *((name, metadata.version(name)) for name in SHOWN_VERSIONS),
         ]
         return self.parse_text_to_nodes("\n".join(f":{name}: {value}" for name, value in rows))

@@ -14,7 +14,6 @@ import yaml
 
 from executable_claims.chapters import CHECKS, cells, code_cells, decided, recorded, verdicts
 from executable_claims.configuration import find_book
-from executable_claims.drift import read_releases
 from executable_claims.ledger import find_claim, read_ledger
 
 ROOT = Path(__file__).parents[2]
@@ -35,7 +34,7 @@ ROOT_FILES = {
     *("pyproject.toml", "benchmarks", "book", "executable_claims", "experiments", "lib", "results", "tests"),
 }
 BENCHMARKS = BOOK / "benchmarks.md"  # executed, but no cell is compared: they show measured times
-PAGES = [*CHAPTERS, BENCHMARKS, BOOK / "comparison.md", BOOK / "drift.md"]
+PAGES = [*CHAPTERS, BENCHMARKS, BOOK / "comparison.md"]
 
 
 def name(path: Path) -> str:
@@ -211,10 +210,3 @@ def test_the_lock_covers_every_dependency():
     lock = (ROOT / "constraints.txt").read_text().splitlines()
     locked = {line.split("==")[0].lower().replace("_", "-") for line in lock}
     assert wanted <= locked
-
-
-def test_the_log_of_the_book_can_be_read_and_is_of_claims():
-    listed = {claim.id for paper in read_ledger() for claim in paper.claims}
-    releases = read_releases()
-    assert releases and len(set(releases[-1].claims) & listed) >= 60
-    assert list(releases) == sorted(releases, key=lambda one: one.date)

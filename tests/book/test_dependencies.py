@@ -12,7 +12,7 @@ from executable_claims.configuration import find_book
 from executable_claims.dependencies import find_module, key, reach
 from tests.book.test_book import BENCHMARKS, BOOK, EXECUTED, ROOT, code_cells, name
 
-PAGES = [*EXECUTED, BENCHMARKS, *(BOOK / f"{page}.md" for page in ("comparison", "drift", "experiments"))]
+PAGES = [*EXECUTED, BENCHMARKS, *(BOOK / f"{page}.md" for page in ("comparison", "experiments"))]
 # Those that train torch networks; those of saddle to saddle are drawn by torch, as in the authors' code.
 WITH_TORCH = {
     "sigmoidal_curves/light_effect.md",
