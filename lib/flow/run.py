@@ -18,8 +18,9 @@ from lib.flow.field import Field, Forces
 from lib.flow.methods import Explicit, Stretch, time_reached, trials
 from lib.flow.trajectory import Event, Moment, Piece, Reason, Stop, Task, Trajectory, Weights
 
-_LOOKS = np.array([0.25, 0.5, 0.75, 1.0])  # where in a step the activations are compared with their states
-_SOON = np.append(4.0 ** -np.arange(10, 1, -1), _LOOKS)  # after an event: the step has the length of the last
+_LOOKS = np.linspace(0, 1, 5)  # where in a step the activations are compared with their states
+_SOON = np.insert(_LOOKS, 1, 4.0 ** -np.arange(10, 1, -1))  # after an event: the step is as long as the last
+_DIPS = 8  # so often a look is added where some activation seems to be nearest to its boundary
 _NEGLECTED = 0.1  # part of the tolerance that the early phase may neglect of the forces
 _STALL = 200  # events in a row without progress of time
 
@@ -201,11 +202,16 @@ class Run:
 
         looks = solver.t_old + (end - solver.t_old) * (_SOON if solver.t_old == self.turned_at else _LOOKS)
         ahead = distances(looks)
-        if not (ahead < 0).any():
+        for _ in range(_DIPS):
+            if (ahead[1:] < 0).any() or not (dips := _dips(looks, ahead)).size:
+                break
+            looks = np.sort(np.append(looks, dips))
+            ahead = distances(looks)
+        if not (ahead[1:] < 0).any():
             return end, [], []
-        look = int((ahead < 0).any(axis=1).argmax())
-        before, after = looks[look - 1] if look else solver.t_old, looks[look]
-        here, there = ahead[look - 1] if look else distances(before), ahead[look]
+        look = int((ahead[1:] < 0).any(axis=1).argmax())
+        before, after = looks[look : look + 2]
+        here, there = ahead[look : look + 2]
         changing = np.flatnonzero(there < 0)
         first, now = before, changing[here[changing] <= 0]
         while not now.size:
@@ -239,6 +245,19 @@ def _step(solver: OdeSolver) -> str | None:
         except LinAlgWarning:
             solver.status = "failed"
             return "rounding hides what still moves"
+
+
+def _dips(times: np.ndarray, distances: np.ndarray) -> np.ndarray:
+    """Return when parabolas through three neighbouring rows (T, m) would be less than half their lowest."""
+    t = times[:, None]
+    with np.errstate(all="ignore"):  # where there is no parabola, nothing is below zero
+        slopes = np.diff(distances, axis=0) / np.diff(t, axis=0)
+        bend = np.diff(slopes, axis=0) / (t[2:] - t[:-2])
+        lowest = (t[:-2] + t[1:-1]) / 2 - slopes[:-1] / (2 * bend)
+        depth = distances[:-2] + (lowest - t[:-2]) * (slopes[:-1] + bend * (lowest - t[1:-1]))
+        inside = (t[:-2] < lowest) & (lowest < t[2:])
+        seen = np.minimum(np.minimum(distances[:-2], distances[1:-1]), distances[2:])
+    return np.unique(lowest[(bend > 0) & inside & (depth < seen / 2)])
 
 
 def _locate(distance: Callable[[float], float], before: float, after: float) -> float:

@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
 from lib.flow import gradient_flow
 from lib.flow.alignment import alignment_phase
 from lib.flow.coordinates import Referred, Span
 from lib.flow.run import Run
 from lib.flow.trajectory import Task, Weights
-from lib.models.two_layer import Start
+from lib.models.two_layer import Start, TwoLayer
 from lib.training.descent import spherical_descent
 from lib.training.losses import EXPONENTIAL, LOGISTIC, SQUARE
 from tests.flow.problems import TWO_LABELS, TWO_POINTS
@@ -34,6 +35,27 @@ def test_one_neuron_follows_the_logistic_function(power):
     exact = y / (1 + np.exp(-2 * y * (times - half_time)))
     np.testing.assert_allclose(run.outputs(times)[:, 0], exact, rtol=1e-8)
     assert run.stopped.startswith("time reached")
+
+
+@pytest.mark.parametrize("height", [1e-9, 1e-7, 1e-5, 1e-3])
+def test_a_neuron_that_grazes_a_boundary_meets_it_twice(height):
+    # w = (1 - p exp(-3 t), 2 - q exp(-t)) while only the first two data are seen; the product with the third
+    # has its maximum, the height, at exp(-2 t) = q / (3 p).
+    q = 1.8
+    p = 4 * q**3 / (27 * (1 + height) ** 2)
+    inputs = np.array([[3**0.5, 0], [0, 1], [1, -1]])
+    network = TwoLayer([[1 - p, 2 - q]], [1.0])
+    run = gradient_flow(network, inputs, [3**0.5, 2, 0], SQUARE, until=3.0, train="first", reduction="sum")
+    assert [(event.datum, event.entering) for event in run.events] == [(2, True), (2, False)]
+
+    def product(t):
+        return -1 - p * np.exp(-3 * t) + q * np.exp(-t)
+
+    top = 0.5 * np.log(3 * p / q)
+    ends = [brentq(product, 0, top), brentq(product, top, 3)]
+    times = [event.time for event in run.events]
+    # The third datum pulls back by at most its height; at so small a slope roots move far.
+    np.testing.assert_allclose(times, ends, atol=3e-6 + 2 * height)
 
 
 def test_sum_is_the_mean_in_faster_time():
