@@ -23,7 +23,7 @@ from lib.seeds import generator
 from lib.theory.alignment import cap_constant, class_sums, start_constant
 from lib.theory.dual import FeatureProblem, primal_responses, rotation
 from lib.theory.orthogonal import two_plateaus
-from lib.training.losses import EXPONENTIAL, LOGISTIC
+from lib.training.losses import EXPONENTIAL, LOGISTIC, TWICE_LOGISTIC
 from tests.site.test_live_numbers import CLASSES, FAN, PAIR, SIGNS, called_regime, circle, problem
 
 LIVE = Path(__file__).parents[2] / "book" / "_static" / "live"
@@ -293,3 +293,29 @@ def test_the_strip_says_the_lines_and_margins_of_the_library(call):
         apart = (np.array(found, float) - lines + 90) % 180 - 90
         assert len(found) == 2 and np.abs(apart).max() <= 0.51
         assert f"margin {1 / np.linalg.norm(hard):.2f}" in agreement
+
+
+def test_the_whole_curve_says_the_losses_and_when_the_classes_are_due(call):
+    start = Start.gaussian(24, 2, 0.0, rng=generator(2))
+    given = {name: getattr(start, name).tolist() for name in ("directions", "log_norms", "signs")}
+    inputs, labels = np.array([[1, 0.3], [0.4, 0.8], [-0.3, -0.4]]), np.array([1, 1, -1])
+    phase = alignment_phase(start.directions, start.signs, inputs, labels)
+    rate, gain = phase.asymptotics
+    cases = [(1, 0.0), (3, 0.8), (8, 1.5), (3, 0.8)]
+    states = [{"power": power, "time": time} for power, time in cases]
+    sentences = call("whole_curve", "said", given, states)
+    assert sentences[1] == sentences[3]
+    for (power, time), sentence in zip(cases, sentences, strict=True):
+        run = gradient_flow(
+            start.scaled(-power * np.log(10)), inputs, labels, TWICE_LOGISTIC, until=40, reduction="sum"
+        )
+        due = []
+        for label in (1, -1):
+            total = np.linalg.norm(inputs[labels == label].sum(axis=0))
+            alive = (start.signs == label) & (rate > 0.99 * total)
+            size = 0.5 * np.log(np.exp(2 * (start.log_norms + gain)[alive]).sum())
+            due.append(max(0.0, (power * np.log(10) - size) / total))
+        network, two, _, *said = numbers(sentence)
+        assert network == pytest.approx(run.loss([10**time])[0], abs=6e-4)
+        assert two == pytest.approx(network, rel=10.0 ** (1 - 2 * min(power, 2)))
+        np.testing.assert_allclose(said, due, atol=0.051)

@@ -15,6 +15,7 @@ LIVE = {
     "starving": "moving",
     "two_clocks": "moving",
     "two_logistics": "moving",
+    "whole_curve": "moving",
 }
 # A state in which each control of the explorer has something to move.
 TRAINED = "?time=2&scale=-1&strength=-1&penalty=ridge&loss=logistic"

@@ -19,7 +19,7 @@ from lib.seeds import generator
 from lib.theory.alignment import cap_constant, class_sums, start_constant
 from lib.theory.dual import FeatureProblem, primal_responses, rotation, two_features
 from lib.theory.orthogonal import two_plateaus
-from lib.training.losses import EXPONENTIAL, LOGISTIC, SQUARE
+from lib.training.losses import EXPONENTIAL, LOGISTIC, SQUARE, TWICE_LOGISTIC
 
 # One neuron
 
@@ -292,3 +292,64 @@ def test_the_loss_is_halved_when_the_flow_says(call, degrees, power):
     run = gradient_flow(start, circle(degrees), CLASSES, EXPONENTIAL, **until)
     before, after = run.loss([0.998 * half, 1.002 * half]) / run.loss([0.0])
     assert before > 0.5 > after
+
+
+# The whole curve
+
+BOTH_CURVES = """(task, power, times) => {
+  const paths = m.turn(task);
+  const classes = { 1: m.memory(task, paths, 1), "-1": m.memory(task, paths, -1) };
+  const logScale = -power * Math.LN10;
+  const { losses, weightsAt } = m.network(task, paths, logScale, times);
+  return [losses, m.theory(task, classes, logScale, times), times.map((_, k) => weightsAt(k)), classes];
+}"""
+
+
+def whole_curve(call, power, share, seed=2):
+    """The figure's losses and first layers, and the library's flow of the same network."""
+    start = Start.gaussian(24, 2, 0.0, rng=generator(seed))
+    angles = np.arctan2(*start.directions.T[::-1])
+    parts = zip(angles, start.log_norms, start.signs, strict=True)
+    neurons = [{"angle": angle, "logNorm": norm, "sign": float(sign)} for angle, norm, sign in parts]
+    inputs, labels = np.array([[1.2, 0.2], [0.1, 0.7], [-0.4, -0.5]]), [1, 1, -1]
+    weights = [2 * share, 2 * share, 2 - 2 * share]
+    task = {"inputs": inputs.tolist(), "labels": labels, "weights": weights, "neurons": neurons}
+    times = np.geomspace(0.4, 900, 30)
+    found = call("live/memory", BOTH_CURVES, task, power, times.tolist())
+    scaled = start.scaled(-power * np.log(10))
+    options = {"until": 900, "reduction": "sum", "weights": np.array(weights)}
+    return times, found, gradient_flow(scaled, inputs, labels, TWICE_LOGISTIC, **options)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("power", [0.5, 2, 8, 30])
+def test_the_network_of_the_whole_curve_is_that_of_the_library(call, power, share):
+    times, (losses, _, layers, _), run = whole_curve(call, power, share)
+    np.testing.assert_allclose(losses, run.loss(times), rtol=1e-4)
+    found = run.at(times)
+    w = found.directions * np.exp(found.log_norms - found.log_norms.max(axis=1)[:, None])[..., None]
+    ours = np.array(layers) / np.linalg.norm(layers, axis=-1).max(axis=1)[:, None, None]
+    np.testing.assert_allclose(ours, w, atol=2e-3)
+
+
+def test_two_neurons_are_off_by_the_square_of_the_scale(call):
+    gaps = []
+    for power in (1, 1.5, 2):
+        times, (_, theory, *_), run = whole_curve(call, power, 0.4)
+        gaps.append(np.abs(np.array(theory) / run.loss(times) - 1).max())
+    assert gaps[0] < 0.05
+    np.testing.assert_allclose(np.divide(gaps[1:], gaps[:-1]), 0.1, rtol=0.3)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_memory_is_the_growth_of_the_early_phase(call, seed):
+    _, (*_, classes), run = whole_curve(call, 8, 0.5, seed)
+    phase = alignment_phase(run.directions[0], run.signs[0], run.inputs, run.task.labels)
+    rate, gain = phase.asymptotics
+    for label in (1, -1):
+        total = run.inputs[run.task.labels == label].sum(axis=0)
+        alive = (run.signs[0] == label) & (rate > 0.99 * np.linalg.norm(total))
+        grown = run.log_norms[0] + 8 * np.log(10) + gain
+        size = 0.5 * np.log(np.exp(2 * grown[alive]).sum())
+        assert classes[str(label)]["logSize"] == pytest.approx(size, abs=1e-9)
+        assert classes[str(label)]["rate"] == pytest.approx(np.linalg.norm(total))

@@ -10,7 +10,7 @@ const seen = (angle, angles) => angles.map((normal) => Math.abs(wrap(angle - nor
 const same = (one, other) => one.every((value, i) => value === other[i]);
 
 // The time until which outputs are negligible.
-function handover(paths, logScale) {
+export function handover(paths, logScale) {
   const log = (time) => {
     const squares = paths.map((path) => 2 * (at(path, time).logNorm + logScale));
     const most = Math.max(...squares);
