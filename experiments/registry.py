@@ -23,6 +23,7 @@ EXPERIMENTS = {  # where each is defined
     "combes2018-table-2": "experiments.light:TABLE_2",
     "min2024-figure-12": "experiments.two_digits:FIGURE_12",
     "min2024-figure-5": "experiments.two_digits:FIGURE_5",
+    "ordinary-training": "experiments.ordinary_training:ORDINARY",
     "pezeshki2021-figure-2": "experiments.moons:FIGURE_2",
     "pezeshki2021-figure-3": "experiments.moons:FIGURE_3",
     "pezeshki2021-table-1": "experiments.coloured_digits:TABLE_1",

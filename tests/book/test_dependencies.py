@@ -28,6 +28,7 @@ WITH_TORCH = {
     "gradient_starvation/who_starves_whom.md",
     "gradient_starvation/rare_groups.md",
     "gradient_starvation/two_margins.md",
+    "synthesis/ordinary_training.md",
     "comparison.md",
     "experiments.md",
 }
