@@ -11,6 +11,7 @@ import shutil
 import tempfile
 import time
 from pathlib import Path
+from threading import Lock
 
 from joblib import Parallel, delayed
 from jupyter_cache import get_cache
@@ -30,6 +31,7 @@ from executable_claims.configuration import find_book
 from executable_claims.dependencies import key
 
 LOGGER = logging.getLogger(__name__)
+PARSING = Lock()  # CPython 3.11 counts the depth of a syntax tree for all threads together
 KEPT = 4  # outcomes of a page: a change that is taken back need not be executed again
 
 
@@ -50,7 +52,8 @@ def notebook(env: BuildEnvironment, docname: str) -> NotebookNode:
 def current_key(env: BuildEnvironment, docname: str) -> str:
     path = Path(env.doc2path(docname))
     code = "\n".join(cell.source for cell in code_cells(path))
-    return key(path, code, find_book(Path(env.srcdir)))
+    with PARSING:
+        return key(path, code, find_book(Path(env.srcdir)))
 
 
 def cache_folder(env: BuildEnvironment, docname: str) -> Path:
