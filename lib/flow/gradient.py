@@ -68,9 +68,10 @@ def gradient_flow(
     A neuron whose pre-activation is zero up to rounding (1e-12 of the unit vectors) is on the boundary of
     that datum, where ``phi'(0) = slope``; `lib.flow.boundaries` says how it goes on.  So data whose cosine is
     below 1e-12 count as orthogonal, even from starts so small that the flow has the time to tell them from
-    those (at 1e-20 it does from cosines of 1e-16).  Once the forces are as small as their error, a unit that
-    meets a boundary stays there.  A pair that leaves its side and returns within a quarter of a step, and not
-    soon after an event, is not seen.
+    those (at 1e-20 it does from cosines of 1e-16).  A unit on a boundary that is pushed by less than the
+    error of the forces stays there; relative to the forces this is some ten times ``rtol`` times the margins,
+    so late runs with units on boundaries need a finer ``rtol`` than others.  A pair that leaves its side and
+    returns within a quarter of a step is seen where parabolas through its activations show a dip.
     Raises ``ValueError`` naming a bad argument.
     [boursier2022, Eq. 9; min2024, Eq. 3; sarussi2021, Sec. 3]
 

@@ -84,9 +84,7 @@ def test_every_chapter_weighs_little(site):
         path = site / name
         text = path.read_text(encoding="utf-8")
         pictures = {(path.parent / src).resolve() for src in PICTURE.findall(text) + MOVING.findall(text)}
-        # The small print of a part is no chapter: up to fifty claims in tables.
-        allowed = CHAPTER * (1.2 if path.stem == "small_print" else 1)
-        assert FRAME + sum(file.stat().st_size for file in (path, *pictures)) <= allowed, name
+        assert FRAME + sum(file.stat().st_size for file in (path, *pictures)) <= CHAPTER, name
 
 
 @pytest.mark.parametrize("width", [390, 1280])
