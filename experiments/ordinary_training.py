@@ -256,7 +256,7 @@ ORDINARY = Experiment(
     "ordinary-training",
     "Five theories beside default starts, batches and Adam",
     full=Ordinary(),
-    quick=Ordinary(tasks=("3 or 8",), widths=(20,), steps=280),
+    quick=Ordinary(tasks=("3 or 8",), widths=(20,), steps=200),
     metrics_of=run_ordinary,
     fingerprint_of=partial(
         replace, tasks=("3 or 8",), widths=(20,), networks=2, trained_on=90, steps=150, level=0.4
