@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 DEVICES = ("cpu", "cuda")
 EXPERIMENTS = {  # where each is defined
     "boursier2022-figure-6": "experiments.high_dimension:FIGURE_6",
+    "combes2018-figure-5": "experiments.adversarial:FIGURE_5",
     "combes2018-table-2": "experiments.light:TABLE_2",
     "min2024-figure-12": "experiments.two_digits:FIGURE_12",
     "min2024-figure-5": "experiments.two_digits:FIGURE_5",

@@ -27,6 +27,7 @@ SEEN_IN_A_RECORD = {
     "pezeshki2021-ours-kernel-responses",
     *("sarussi2021-small-init", "sarussi2021-ours-census"),
     *("min2024-ours-default-geometry", "combes2018-ours-default-adam", "pezeshki2021-ours-default-margins"),
+    "combes2018-fig-5l",
 }
 
 
