@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from after_build import after_build
+from after_build import after_build, on_page
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
@@ -72,5 +72,5 @@ def write_scripts(app: Sphinx) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    app.connect("html-page-context", replace_modules)
+    on_page(app, replace_modules)
     after_build(app, write_scripts)

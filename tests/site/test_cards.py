@@ -57,7 +57,7 @@ def test_a_card_has_its_address_and_a_way_to_say_that_it_is_wrong(cards):
             assert claim in asked["title"][0] and f"Claim: {claim}\n" in asked["body"][0]
             assert re.search(r"Commit: [0-9a-f]{12}", asked["body"][0])
         else:
-            assert report["href"].endswith("run_it.html#correct-it")
+            assert report["href"].endswith(f"/c/{claim}.html#report")
 
 
 def test_a_closed_card_says_the_claim_in_words_and_all_of_it(open_page, address, cards, records):
