@@ -43,7 +43,7 @@ USES = {
 }
 SCRIPT = re.compile(r"<script[^>]*/(?P<name>[\w.-]+)\.js[^>]*></script>\s*")
 SETTING = re.compile(r"<script>(?:let|var) (?:toggleHint|toggleOpen|togglebutton)[^<]*</script>\s*")
-WAITING = re.compile(r'<script (?=[^>]*src="[^"]*_static/(?!documentation_options))(?!defer)')
+WAITING = re.compile(r'<script (?=[^>]*src="[^"]*_static/(?!documentation_options|live/))(?!defer)')
 # It only imports the other, which a browser would learn late.
 IMPORTING, IMPORTED = re.compile(r'_static/styles/theme\.css[^"]*'), "_static/basic.css"
 NOT_SERVED = ("**/*.map", "scripts/fontawesome.js")

@@ -195,11 +195,11 @@ ASKED = {
         ("#boursier2022-figure-7", "verified", "#claim-boursier2022-fig-7b", "two principal components"),
     ],
     "whether spectral decoupling helps on coloured digits": [
-        ("article", "list by question", "article", "help on coloured digits"),
+        ("article", "All chapters by question", "article", "help on coloured digits"),
         ("table.questions >> nth=-2", "A fast colour", "h1:visible", "comes back"),
     ],
     "how to run a chapter and to report an error": [
-        ("article", "Another page", "article", "make book"),
+        ("article", "Run it, cite it", "article", "make book"),
         (
             ".bd-sidebar-secondary",
             "Correct it",
@@ -219,6 +219,6 @@ def test_a_reader_finds(open_page, disk, asked):
         page.wait_for_function(IN_VIEW, arg=there.element_handle())
 
 
-def test_the_landing_page_and_the_chapter_agree_on_coloured_digits(soups, shown):
-    assert "does hardly better than plain training" in soups["book/index.html"].article.text
-    assert shown["pezeshki2021-tab-1-sd"] == "stand-in"
+def test_what_the_landing_page_says_of_coloured_digits_is_decided(soups, shown):
+    assert "Train on, and the colour comes back." in soups["book/index.html"].article.text
+    assert shown["pezeshki2021-ours-passing-phase"] == "verified"
