@@ -23,7 +23,7 @@ COLOURS = """(role) => ["letters", "line"].map((kind) => {
   return getComputedStyle(drawn).fill;
 })"""
 # Panels: their place, and the size of the smallest letters of their figure.
-PANELS = """() => [...document.querySelectorAll("figure:not(:has(> .live-drawn)) > .drawing")].map((drawing) => {
+PANELS = """() => [...document.querySelectorAll("figure:not(:has(.live-drawn)) .drawing")].map((drawing) => {
   const letters = [...drawing.querySelectorAll(".letters > g")];
   const scales = letters.map((one) => parseFloat(one.getAttribute("transform").match(/scale\\(([^ ]+)/)[1]));
   return [...drawing.children].map((panel) => {
