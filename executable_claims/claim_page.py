@@ -6,6 +6,7 @@ the book's can typeset these.
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -42,13 +43,15 @@ def tex(formula: str, options: dict) -> str:
     return f"{left}{escape(formula)}{right}"
 
 
+PUNCTUATED = re.compile(r'<span class="math[^>]*>[^<]*</span>[.,;:!?)\]]+')
 MARKDOWN = MarkdownIt("commonmark", {"html": False}).use(dollarmath_plugin, double_inline=True, renderer=tex)
 
 
 def prose(text: str) -> Markup:
     """A text of the ledger as HTML."""
     html = MARKDOWN.renderInline(" ".join(text.split()))
-    return Markup(html.replace('class="math inline"', 'class="math notranslate nohighlight"'))
+    html = html.replace('class="math inline"', 'class="math notranslate nohighlight"')
+    return Markup(PUNCTUATED.sub(r'<span class="unbreakable">\g<0></span>', html))
 
 
 @dataclass(frozen=True)
@@ -160,6 +163,7 @@ def claim_page(app: Sphinx, known: Outcomes, paper: Paper, claim: Claim, commit:
         report=report if ":" in report else "",
         prose=prose,
         book=app.config.html_title,
+        icon=Path(app.config.html_favicon or "").name,
         sheets=["executable_claims.css", *(name for name, _ in app.config.html_css_files)],
         head=app.emit_firstresult("claim-head", claim, verdict),
         mathjax=app.config.mathjax_path,
