@@ -17,6 +17,7 @@ DIRECTIVES = {
     **dict.fromkeys(pages.NOTES, pages.Notes),
     "verdicts": pages.Verdicts,
 }
+EVENTS = tuple(f"claim-{name}" for name in ("report", "picture", "records", "commands", "head", "page"))
 HANDLERS = (  # those of one event do their part in this order
     ("env-get-outdated", execution.find_changes),
     ("env-before-read-docs", outcomes.warn),
@@ -48,9 +49,10 @@ def setup(app: Sphinx) -> dict:
     """Register all parts.
 
     What only the book knows is asked by events: where an error is reported, the picture of a figure by its
-    name, and tags in the head of a claim's page.
+    name, how the records that a claim rests on are made; and for a claim's own page the commands that run its
+    cell, tags for its head, and how its formulas are set.
     """
-    for event in ("claim-report", "claim-picture", "claim-head"):
+    for event in EVENTS:
         app.add_event(event)
     for node in (layout.details, layout.summary):  # for other builders than HTML's they are containers
         app.add_node(node, html=(layout.visit_html, layout.depart_html))

@@ -155,7 +155,8 @@ class FillPlaceholders(SphinxPostTransform):
 
     def filled(self, template: str, **data) -> list[nodes.Node]:
         """What a template says of the outcomes."""
-        tools = (self.address, self.measured, self.report, find_claim, read_ledger, resolution)
+        mine = (self.address, self.measured, self.records, self.report)
+        tools = (*mine, find_claim, read_ledger, resolution)
         known = {"known": outcomes(self.env), "here": self.env.docname}
         return lay_out(template, **known, **{each.__name__: each for each in tools}, **data)
 
@@ -174,6 +175,11 @@ class FillPlaceholders(SphinxPostTransform):
     def report(self, claim: str) -> str | None:
         """Where one says that a verdict is wrong, if the book knows such a place."""
         return self.app.emit_firstresult("claim-report", self.env.docname, find_claim(claim))
+
+    def records(self, claim: str) -> Iterable[str]:
+        """The commands that make anew the records that a claim rests on."""
+        page = outcomes(self.env).pages.get(f"claim-{claim}")
+        return (page and self.app.emit_firstresult("claim-records", page, find_claim(claim))) or ()
 
     def measured(self, claim: str) -> str:
         """What the cell has measured that decides a claim."""

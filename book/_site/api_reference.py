@@ -9,10 +9,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from after_build import on_page
 from sphinx.application import Sphinx
 
 ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"^```\{modules\} (.+)\n```$", re.MULTILINE)
+# A list of definitions without a term, which HTML does not allow.
+PARAMETERS = '<dl>\n<dd><em class="sig-param">'
 SECTION = """## {name}
 
 ```{{eval-rst}}
@@ -36,5 +39,12 @@ def list_modules(app: Sphinx, docname: str, content: list[str]) -> None:
     content[0] = BLOCK.sub(sections, content[0])
 
 
+def list_parameters(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
+    """Say that the lines of a long signature only look like definitions."""
+    body = context.get("body", "")
+    context["body"] = body.replace(PARAMETERS, PARAMETERS.replace("<dl>", '<dl role="presentation">'))
+
+
 def setup(app: Sphinx) -> None:
+    on_page(app, list_parameters)
     app.connect("source-read", list_modules)

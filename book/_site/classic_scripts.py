@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from after_build import after_build
+from after_build import after_build, on_page
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
@@ -52,10 +52,13 @@ def classic(entry: Path) -> str:
 
 
 def replace_modules(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
-    """Let the page load classic scripts where it asks for modules."""
+    """Let the page load classic scripts where it asks for modules.
+
+    What follows waits for them: it would move when a figure takes the place of its picture.
+    """
 
     def script(found: re.Match) -> str:
-        return f'<script defer src="{context["pathto"](f"{found[1]}.classic.js", 1)}"></script>'
+        return f'<script src="{context["pathto"](f"{found[1]}.classic.js", 1)}"></script>'
 
     context["body"] = TAG.sub(script, context.get("body", ""))
     if pagename == "search":
@@ -72,5 +75,5 @@ def write_scripts(app: Sphinx) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    app.connect("html-page-context", replace_modules)
+    on_page(app, replace_modules)
     after_build(app, write_scripts)

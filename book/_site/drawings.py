@@ -1,22 +1,26 @@
-"""Rewrites the drawings of Matplotlib for a web page: text as text, roles for colours, and one SVG a panel.
+"""Puts the drawings of Matplotlib into the pages: they follow the theme, and panels stack on a phone.
 
-A panel is what stacks on a narrow screen: a pair of axes with its labels, or several that lie on each other.
+A drawing is cut between its columns of axes, where nothing stands, into pictures that a wide screen shows
+side by side.  The first holds what is drawn, the others show another part of it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections import Counter
 from html import escape
-from itertools import groupby
+from itertools import pairwise
+from pathlib import Path
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
-from lettering import NUMBER, Box, Text, around, calls, set_letters, short
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.transforms.post_transforms import SphinxPostTransform
 
 from lib import figures
 
+DRAWN = "jupyter_execute"  # where myst-nb writes what cells have drawn
 ROLES = {
     figures.SIMULATION.lower(): "simulation",
     figures.CONTRAST.lower(): "contrast",
@@ -25,213 +29,118 @@ ROLES = {
     figures.THEORY.lower(): "theory",
 }
 COLOUR = re.compile("|".join(ROLES))
-REFERENCE = re.compile(r"(?<=^#)[\w-]+|(?<=url\(#)[\w-]+")
-OPACITY = re.compile(r"(^|;)opacity")  # of each one, which a group would have once
-GROUND = "patch_1"  # of the figure
-INVISIBLE = "fill: none"
-UNGROUPED = ("defs", "text")  # the style sheet has rules for text
-MARGIN = 3.0  # points around a panel
+NAME = re.compile(r'(\bid="|href="#|url\(#)([^")]+)')
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
+LONG = re.compile(r"(\.\d\d)\d+")
+STEP = re.compile(r" ?([A-Za-z]) ?")
+UNSEEN = re.compile(r'<g id="patch_\d+"> <path d="[^"]*" style="fill: none"/> </g>')
+COORDINATES = re.compile(r'(?<= [dxy]=")[^"]*')
+PROLOG = re.compile(r"^.*?(?=<g id=\"figure_1\">)|</svg>\s*$|<!--.*?-->", re.S)
+LAID_OUT = re.compile(r"\s*\n\s*")
+TEXT = re.compile(r"translate\(([-\d.]+) [-\d.]+\)( rotate\(\S+\))? scale\(([\d.]+) ")
+SHIFT = re.compile(r"translate\(([-\d.]+)")
+EM = 100  # the size at which Matplotlib lays out a text
+BAR = 40.0  # points: what is narrower is no panel of its own but a bar of colours
 LEGIBLE = 9  # pixels, the size of letters that one can read
 LARGEST = 1.5  # pixels for a point, about as on a wide screen
 
 
-@dataclass
-class Axes:
-    """A pair of axes, or what stands beside all axes."""
-
-    group: Element
-    frame: Box
-    box: Box
-
-
-@dataclass(eq=False)
-class Panel:
-    axes: list[Axes]
-    labels: list[Element] = field(default_factory=list)
-    """Labels of neighbours, which this panel needs when it stands alone."""
-
-    @property
-    def box(self) -> Box:
-        return around([*(one.box for one in self.axes), *extents(self.labels)], MARGIN)
-
-    @property
-    def least(self) -> float:
-        """The width in pixels at which the smallest letters can be read."""
-        sizes = [text.size for one in self.axes for text in texts(one.group)]
-        return (self.box.right - self.box.left) * LEGIBLE / min(sizes, default=LEGIBLE)
+def texts(element: Element) -> list[tuple[float, float, float]]:
+    """Where each text begins and ends, from the left, and the size of its letters."""
+    found = []
+    for group in element.iter("g"):
+        if place := TEXT.match(group.get("transform", "")):
+            left, size = float(place[1]), float(place[3]) * EM
+            last = SHIFT.match(group[-1].get("transform", "")) if len(group) else None
+            right = left if place[2] else left + size * (float(last[1]) / EM if last else 0.0) + size * 0.7
+            found.append((left - size if place[2] else left, right, size))
+    return found
 
 
-def panels_of(figure: Element) -> list[Panel]:
-    """Return the panels of a figure in their order, joined where their frames overlap."""
-    panels: list[Panel] = []
-    for axes in filter(None, (axes_of(group) for group in figure if group.get("id") != GROUND)):
-        touched = [panel for panel in panels if any(axes.frame.overlaps(one.frame) for one in panel.axes)]
-        place = panels.index(touched[0]) if touched else len(panels)
-        panels = [panel for panel in panels if panel not in touched]
-        panels.insert(place, Panel([*(one for panel in touched for one in panel.axes), axes]))
-    share_labels(panels)
-    return panels
+def extent(axes: Element) -> tuple[float, float, float, float] | None:
+    """Where axes begin with their labels, where their frame begins and ends, and where they end with labels.
+
+    What has no frame, as axes that lie on others, has the room of its labels; ``None`` without any.
+    """
+    frame = next((path for path in axes.findall("g/path") if path.get("style") == "fill: none"), None)
+    across = [] if frame is None else [float(one) for one in NUMBER.findall(frame.get("d", ""))[::2]]
+    labels = texts(axes)
+    room = [*across, *(left for left, _, _ in labels)], [*across, *(right for _, right, _ in labels)]
+    if not room[0]:
+        return None
+    return min(room[0]), min(across or room[0]), max(across or room[1]), max(room[1])
 
 
-def axes_of(group: Element) -> Axes | None:
-    """Return axes and their frame, or all they draw if they have none; ``None`` if they draw nothing."""
-    ground = group.find(f"g/path[@style='{INVISIBLE}']")
-    frame = list(extents([group] if ground is None else [ground], clipped=True))
-    return Axes(group, around(frame), around([*frame, *extents(group)])) if frame else None
+def borrows_labels(axes: Element) -> bool:
+    """Whether axes have ticks for heights whose labels stand at a neighbour."""
+    heights = [group for group in axes if group.get("id", "").startswith("matplotlib.axis")][1:]
+    return any(next(one.iter("use"), None) is not None and not texts(one) for one in heights)
 
 
-def extents(elements: Iterable[Element], clipped: bool = False) -> Iterator[Box]:
-    """Yield the room of everything in elements, that of what a frame may clip only if asked for."""
-    for element in elements:
-        place = calls(element.get("transform", ""))
-        if isinstance(element, Text):
-            yield element.box
-        elif element.tag == "defs" or ("clip-path" in element.attrib and not clipped):
-            continue
-        elif element.tag == "image":  # upside down
-            x, y, width, height = (float(element.attrib[key]) for key in ("x", "y", "width", "height"))
-            bottom = -(y + place["translate"][1])
-            yield Box(x, bottom - height, x + width, bottom)
-        elif element.tag == "path":
-            numbers = [float(one) for one in NUMBER.findall(element.attrib["d"])]
-            yield from (Box(x, y, x, y) for x, y in zip(numbers[::2], numbers[1::2], strict=True))
-        elif element.tag == "use":
-            x, y = float(element.attrib["x"]), float(element.attrib["y"])
-            yield Box(x, y, x, y)
-        else:
-            right, down = place.get("translate", (0.0, 0.0))
-            yield from (box.moved(right, down) for box in extents(element, clipped))
-
-
-def share_labels(panels: list[Panel]) -> None:
-    """Give panels that leave the labels of a shared axis to a neighbour labels of their own."""
-    for panel in panels:
-        others = [axes for other in panels if other is not panel for axes in other.axes]
-        for axes in panel.axes:
-            for direction in "xy":
-                if len(own := axis(axes, direction)) and not texts(own):
-                    panel.labels += labels_of(others, own, direction, axes.frame)
-
-
-def texts(element: Element) -> list[Text]:
-    return [one for one in element.iter() if isinstance(one, Text)]
-
-
-def axis(axes: Axes, direction: str) -> Element:
-    """Return the horizontal or the vertical axis, which is empty if it is not drawn."""
-    ticks = f"{direction}tick"
-    found = (group for group in axes.group if any(one.get("id", "").startswith(ticks) for one in group))
-    return next(found, Element("g"))
-
-
-def ticks_of(axis: Element, direction: str) -> set[str]:
-    return {use.attrib[direction] for use in axis.iter("use")}
-
-
-def labels_of(others: list[Axes], own: Element, direction: str, frame: Box) -> list[Element]:
-    """Return the labels that one of other axes has at the same ticks, moved to a frame."""
-    ticks = ticks_of(own, direction)
-    for axes in others:
-        there = axis(axes, direction)
-        if texts(there) and ticks_of(there, direction) == ticks:
-            right, down = frame.left - axes.frame.left, frame.bottom - axes.frame.bottom
-            move = f"translate({short(right)} 0)" if direction == "y" else f"translate(0 {short(down)})"
-            group = Element("g", {"class": "drawing-shared", "transform": move})
-            group.extend(texts(there))
-            return [group]
-    return []
-
-
-# The page
-
-
-def parsed(source: str) -> Element:
-    """Return a drawing without namespaces, which a page has not, and with text for outlines of letters."""
-    root = ElementTree.fromstring(source)
-    for element in root.iter():
-        element.tag = element.tag.rpartition("}")[2]
-        element.attrib = {key.rpartition("}")[2]: value for key, value in element.attrib.items()}
-    set_letters(root)
-    return root
+def cuts(figure: Element) -> list[float]:
+    """Where the columns of a drawing can be taken apart: each has labels of its own, and nothing crosses."""
+    groups = [group for group in figure if group.get("id") != "patch_1"]
+    rooms = [(extent(group), borrows_labels(group)) for group in groups]
+    if any(room is None for room, _ in rooms):
+        return []
+    found, reached = [], 0.0
+    for (left, start, end, right), borrows in sorted(rooms, key=lambda one: one[0][1]):
+        if reached and left > reached and end - start > BAR and not borrows:
+            found.append((left + reached) / 2)
+        reached = max(reached, right)
+    return found
 
 
 def inline(source: str, name: str, description: str) -> str:
-    """Return a drawing of Matplotlib as part of a page.
-
-    What its parts refer to is called by ``name`` and a number; a name must be the only one on the page.
-    """
-    root = parsed(source)
-    panels = panels_of(next(group for group in root if group.get("id", "").startswith("figure")))
-    size = [float(one) for one in NUMBER.findall(root.attrib["viewBox"])[2:]]
-    names = {old: f"{name}-{number}" for number, old in enumerate(sorted(referred(root)))}
-    clips = list(root.iter("clipPath"))
-    drawn = [drawn_panel(panel, size, names, clips if panel is panels[0] else []) for panel in panels]
-    style = f"--width:{short(size[0])};--height:{short(size[1])}"
-    opening = f'<span class="drawing" role="img" aria-label="{escape(description)}" style="{style}">'
-    return opening + "".join(drawn) + "</span>"
-
-
-def referred(root: Element) -> set[str]:
-    """Return the names that elements are referred to by."""
-    values = (value for one in root.iter() for value in one.attrib.values())
-    return {name for value in values for name in REFERENCE.findall(value)}
+    """Return a drawing of Matplotlib as part of a page, where ``name`` is the only one of that name."""
+    root = ElementTree.fromstring(re.sub(r'\sxmlns="[^"]*"', "", source, count=1))
+    width, height = (float(one) for one in NUMBER.findall(root.attrib["viewBox"])[2:])
+    figure = root.find("g")
+    edges = [0.0, *cuts(figure), width]
+    smallest = min((size for *_, size in texts(figure)), default=LEGIBLE)
+    shown = written(source, name)
+    panels = []
+    for left, right in pairwise(edges):
+        across = right - left
+        least, most = across * LEGIBLE / smallest, across * LARGEST
+        style = f"--share:{across:.4g};--least:{least:.4g}px;--most:{most:.4g}px"
+        panels.append(f'<svg viewBox="{left:.5g} 0 {across:.5g} {height:.5g}" style="{style}">{shown}</svg>')
+        shown = f'<use xlink:href="#{name}-figure_1"/>'
+    opening = f'<span class="drawing" role="img" aria-label="{escape(description)}"'
+    return f'{opening} style="--width:{width:.5g};--height:{height:.5g}">{"".join(panels)}</span>'
 
 
-def drawn_panel(panel: Panel, size: list[float], names: dict[str, str], clips: list[Element]) -> str:
-    """Return a panel as SVG: on a wide screen it stands at its place in the figure."""
-    box = panel.box
-    width, height = box.right - box.left, box.bottom - box.top
-    svg = Element("svg", {"viewBox": " ".join(map(short, (box.left, box.top, width, height)))})
-    shares = zip(("left", "top", "across", "down"), (box.left, box.top, width, height), size * 2, strict=True)
-    style = [f"--{key}:{short(100 * value / whole)}%" for key, value, whole in shares]
-    style += [f"--least:{short(panel.least)}px", f"--most:{short(width * LARGEST)}px"]
-    svg.set("style", ";".join(style))
-    for element in [*clips, *(axes.group for axes in panel.axes), *panel.labels]:
-        svg.extend(tidy(element, names))
-    return ElementTree.tostring(svg, encoding="unicode")
+def written(source: str, name: str) -> str:
+    """Return what is drawn with names of its own, roles for colours and short coordinates."""
+    text = LAID_OUT.sub(" ", PROLOG.sub("", source))
+    text = COORDINATES.sub(lambda found: STEP.sub(r"\1", LONG.sub(r"\1", found[0])), UNSEEN.sub("", text))
+    text = re.sub(r'<g id="text_\d+">', '<g class="letters">', text)
+    text = COLOUR.sub(lambda found: f"var(--figure-{ROLES[found[0]]})", text)
+    used = set(re.findall(r'href="#([^"]+)|url\(#([^)]+)', text))
+    known = {one for pair in used for one in pair} | {"figure_1"}
+    numbers = {one: "figure_1" if one == "figure_1" else str(k) for k, one in enumerate(sorted(known))}
+    text = re.sub(r' id="([^"]+)"', lambda found: found[0] if found[1] in known else "", text)
+    return re.sub(r"> +<", "><", NAME.sub(lambda found: f"{found[1]}{name}-{numbers[found[2]]}", text))
 
 
-def tidy(element: Element, names: dict[str, str]) -> list[Element]:
-    """Return an element as it stands on a page, without what draws nothing; a group may become several."""
-    if element.get("style") == INVISIBLE:
-        return []
-    new = Element(element.tag, dict(written(element, names)))
-    new.text = element.text if element.tag == "tspan" else None
-    children = [child for one in element for child in tidy(one, names)]
-    if element.get("id", "").startswith("matplotlib.axis"):
-        children.sort(key=lambda child: child.tag)  # the ticks, then their labels
-    new.extend(gathered(children))
-    return list(new) if element.tag == "g" and not new.attrib else [new]
+def is_drawing(path: Path) -> bool:
+    return path.parent.name == DRAWN and path.suffix == ".svg"
 
 
-def written(element: Element, names: dict[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield the attributes of an element, with roles for colours, short coordinates and its new name."""
-    for key, value in element.attrib.items():
-        if key == "d":
-            points = NUMBER.sub(lambda found: short(float(found[0])), value)
-            yield key, re.sub(r"\s*([A-Za-z])\s*", r"\1", points).strip()
-        elif key in ("x", "y") and element.tag == "use":
-            yield key, short(float(value))
-        elif key == "href":
-            yield "xlink:href", REFERENCE.sub(lambda found: names[found[0]], value)  # not a link of the page
-        elif key != "id":
-            renamed = REFERENCE.sub(lambda found: names[found[0]], value)
-            roles = COLOUR.sub(lambda found: f"var(--figure-{ROLES[found[0]]})", renamed)
-            yield key, roles.replace(": ", ":").replace("; ", ";")
-        elif value in names:
-            yield key, names[value]
+class InlineFigures(SphinxPostTransform):
+    default_priority = 8  # after the front page has borrowed figures of chapters
+    formats = ("html",)
+
+    def run(self, **options) -> None:
+        seen: Counter[str] = Counter()
+        for image in list(self.document.findall(nodes.image)):
+            path = Path(self.app.srcdir, image["uri"])
+            if is_drawing(path) and "thumbnail" not in image["classes"]:
+                name = f"f{path.stem[:6]}{seen[path.stem] or ''}"
+                seen[path.stem] += 1
+                drawing = inline(path.read_text(encoding="utf-8"), name, image["alt"])
+                image.replace_self(nodes.raw("", drawing, format="html"))
 
 
-def gathered(elements: list[Element]) -> list[Element]:
-    """Put neighbours of one style in a group that has it."""
-    groups: list[Element] = []
-    for style, run in groupby(elements, lambda one: "" if one.tag in UNGROUPED else one.get("style", "")):
-        same = list(run)
-        if style and len(same) > 1 and not OPACITY.search(style):
-            for element in same:
-                del element.attrib["style"]
-            group = Element("g", {"style": style})
-            group.extend(same)
-            same = [group]
-        groups += same
-    return groups
+def setup(app: Sphinx) -> None:
+    app.add_post_transform(InlineFigures)

@@ -35,4 +35,4 @@ def write(app: Sphinx) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    after_build(app, write, priority=950)  # after the claims have their addresses
+    after_build(app, write)

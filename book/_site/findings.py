@@ -5,8 +5,11 @@ And figures that move, and sentences, on other pages than their own.
 
 from __future__ import annotations
 
+from html import escape
+
 from borrowed import borrow
 from docutils import nodes
+from docutils.parsers.rst import directives
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
@@ -23,13 +26,17 @@ class InShort(SphinxRole):
 
 
 class Moving(SphinxDirective):
-    """``{moving} page figure``: the live figure of that name, as it stands on its own page."""
+    """``{moving} page figure``: the live figure of that name, as it stands on its own page.
+
+    With ``:plays: key=value`` it opens in that state, and moves by itself when it comes into sight.
+    """
 
     required_arguments = 2
+    option_spec = {"plays": directives.unchanged}  # noqa: RUF012
 
     def run(self) -> list[nodes.Node]:
         page, figure = self.arguments
-        return [borrow(self.env, moving, page=page, figure=figure)]
+        return [borrow(self.env, moving, page=page, figure=figure, plays=self.options.get("plays"))]
 
 
 class Finding(SphinxDirective):
@@ -51,10 +58,10 @@ def short(app: Sphinx, here: str, page: str) -> list[nodes.Node]:
     return [short_of(app.env.get_doctree(page)).deepcopy()]
 
 
-def moving(app: Sphinx, here: str, page: str, figure: str) -> list[nodes.Node]:
+def moving(app: Sphinx, here: str, page: str, figure: str, plays: str | None) -> list[nodes.Node]:
     """A live figure of a page, with its picture and its caption."""
     tree = app.env.get_doctree(page)
-    return [figure_of(tree, figure).deepcopy(), frame_of(tree, figure)]
+    return [figure_of(tree, figure).deepcopy(), frame_of(tree, figure, plays)]
 
 
 def picture(app: Sphinx, here: str, figure: str, page: str = "") -> list[nodes.Node]:
@@ -104,12 +111,14 @@ def short_of(page: nodes.document) -> nodes.inline:
     raise ExtensionError(f"{page['source']} says nothing in short")
 
 
-def frame_of(page: nodes.document, figure: str) -> nodes.container:
-    """Return the frame that a live figure is drawn in."""
+def frame_of(page: nodes.document, figure: str, plays: str | None) -> nodes.container:
+    """Return the frame that a live figure is drawn in, with the state from which it plays."""
     name = figure.removeprefix("fig-live-").replace("-", "_")
     for raw in page.findall(nodes.raw):
         if f'data-live="{name}"' in raw.astext():
-            return nodes.container("", raw.deepcopy(), classes=["output"])
+            opening = "" if plays is None else f'data-plays="{escape(plays)}" '
+            html = raw.astext().replace("data-live=", f"{opening}data-live=", 1)
+            return nodes.container("", nodes.raw("", html, format="html"), classes=["output"])
     raise ExtensionError(f"there is no frame for {figure!r}")
 
 

@@ -1,4 +1,4 @@
-"""Makes what a link to a page shows elsewhere: a description for machines, and a picture with its words."""
+"""Gives every page what a link to it shows elsewhere: a description, and a picture with its words."""
 
 from __future__ import annotations
 
@@ -7,19 +7,30 @@ import re
 from collections.abc import Iterator
 from dataclasses import astuple, dataclass
 from functools import cache
-from html import escape
+from html import escape, unescape
 from pathlib import Path
+from textwrap import shorten
 
+from after_build import on_page
+from docutils import nodes
+from footer import address_of
 from matplotlib import get_data_path
 from PIL import Image, ImageDraw, ImageFont
+from plain_text import plain
+from provenance import citation
+from sphinx.application import Sphinx
 
 import executable_claims
+from executable_claims.ledger import Claim
 
 SIZE = (1200, 630)
 MARGIN = 70
 FOLDER = "_previews"
 SHEET = Path(executable_claims.__file__).parent / "static" / "executable_claims.css"
 COLOUR = {"": "verified", "not yet": "not-yet", "not here": "not-yet"}  # all others have their own
+DESCRIPTION = 300  # characters; a preview shows no more
+ENOUGH = 50  # a shorter description says little
+PROMISE = re.compile(r"^.*?(?=At the end you will )")  # a chapter names its paper before
 INK, FAINT, PAPER = "#1b1e23", "#5c636b", "#ffffff"
 
 
@@ -112,3 +123,47 @@ def tags(preview: Preview, picture_address: str, page_address: str = "") -> str:
         f'<meta property="{name}" content="{escape(text)}">' for name, text in properties.items() if text
     ]
     return "\n".join([*found, '<meta name="twitter:card" content="summary_large_image">'])
+
+
+def text_of(node: nodes.Node) -> str:
+    """What a reader reads of a paragraph, with its TeX as characters."""
+    if isinstance(node, nodes.math):
+        return plain(node.astext())
+    return "".join(map(text_of, node.children)) if node.children else node.astext()
+
+
+def description(doctree: nodes.document | None, title: str) -> str:
+    """The first sentences of a page, or its title and what the book is about."""
+    text = ""
+    for paragraph in doctree.findall(nodes.paragraph) if doctree is not None else ():
+        if isinstance(paragraph.parent, nodes.section) and len(text) < ENOUGH:
+            words = " ".join(text_of(paragraph).split())
+            text += " " + PROMISE.sub("", words)
+    if len(text) < ENOUGH:
+        text = f"{title}. {citation()['abstract']}"
+    return shorten(text, DESCRIPTION, placeholder=" …")
+
+
+def describe(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
+    """Put the tags of its preview into the head of a page, and write the picture; lists have the book's."""
+    named = app.env.titles.get(pagename)
+    title = named.astext() if named else unescape(context.get("title", app.config.html_title))
+    preview = Preview(app.config.html_title, title, description(doctree, title))
+    shown = preview if named else Preview(preview.book, preview.book, citation()["abstract"])
+    base = app.config.html_baseurl or "../" * pagename.count("/")
+    picture = base + write_picture(shown, Path(app.outdir))
+    context["metatags"] = context.get("metatags", "") + tags(preview, picture, address_of(app, pagename))
+
+
+def describe_claim(app: Sphinx, claim: Claim, verdict: str) -> str:
+    """The tags of the preview of a claim's own page: the claim in words, and its verdict."""
+    title, base = f"{claim.about}, {claim.paper}: {verdict}", app.config.html_baseurl
+    preview = Preview(app.config.html_title, title, claim.in_words, verdict)
+    picture = (base or "../") + write_picture(preview, Path(app.outdir))
+    address = f"{base}c/{claim.id}.html" if base else f"{claim.id}.html"
+    return f'{tags(preview, picture, base and address)}\n<link rel="canonical" href="{address}">'
+
+
+def setup(app: Sphinx) -> None:
+    on_page(app, describe)
+    app.connect("claim-head", describe_claim)

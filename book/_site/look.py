@@ -1,14 +1,20 @@
-"""The look of this book's site: its parts, in the order in which they come to a page and to what is built."""
+"""The look of this book's site: its parts, in the order in which they come to a page and to what is built.
+
+A part that changes pages, or writes beside them, does so after those that stand before it here.
+"""
 
 from __future__ import annotations
 
 from sphinx.application import Sphinx
 
 PARTS = (
-    *("borrowed", "questions", "provenance", "offline_site", "first_screen", "sheets", "icons"),
-    *("mathematics", "notebooks", "numbering", "colophon", "descriptions", "entrances", "findings"),
-    *("inline_figures", "things", "fragments", "api_reference", "typography"),
-    *("classic_scripts", "print_in_light"),
+    # What pages say.
+    *("borrowed", "questions", "provenance", "findings", "numbering", "menu", "api_reference", "drawings"),
+    *("typography", "notebooks"),
+    # What stands around it.
+    *("classic_scripts", "footer", "lean_pages", "link_previews", "mathematics"),
+    # What is made of all pages.
+    *("search_index", "hover_previews", "entrances", "css_purge"),
 )
 
 

@@ -15,7 +15,7 @@ import shutil
 from importlib import metadata
 from pathlib import Path
 
-from after_build import after_build
+from after_build import after_build, on_page
 from markup import FOLDER
 from py_mini_racer import JSEvalException, MiniRacer
 from sphinx.application import Sphinx
@@ -80,8 +80,8 @@ def typeset(tex: str, display: bool, macros: str = "{}") -> str:
     return seen.removesuffix("</mjx-container>") + inside + "</mjx-container>"
 
 
-def typeset_page(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
-    """Put formulas in the place of their TeX, and drop the script that would have done it in the browser."""
+def with_formulas(app: Sphinx, body: str, place: str) -> str:
+    """Return HTML with formulas in the place of their TeX."""
     macros = json.dumps(app.config.mathjax3_config["tex"]["macros"])
 
     def typeset_one(found: re.Match) -> str:
@@ -91,11 +91,22 @@ def typeset_page(app: Sphinx, pagename: str, templatename: str, context: dict, d
         try:
             return opening + (number or "") + typeset(tex, tag == "div", macros) + closing
         except ValueError as error:
-            LOGGER.warning(str(error), location=pagename)
+            LOGGER.warning(str(error), location=place)
             return found[0]
 
-    context["body"] = FORMULA.sub(typeset_one, context.get("body", ""))
+    return FORMULA.sub(typeset_one, body)
+
+
+def typeset_page(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
+    """Typeset a page, and drop the script that would have done it in the browser."""
+    context["body"] = with_formulas(app, context.get("body", ""), pagename)
     context["script_files"] = [one for one in context["script_files"] if "mathjax" not in str(one).lower()]
+
+
+def typeset_claim(app: Sphinx, page: str) -> str:
+    """Typeset a claim's own page."""
+    sheet = '<link rel="stylesheet" href="../_static/mathematics.css">\n</head>'
+    return with_formulas(app, page, "c/").replace("</head>", sheet, 1)
 
 
 def write_sheet(app: Sphinx) -> None:
@@ -109,5 +120,6 @@ def write_sheet(app: Sphinx) -> None:
 
 def setup(app: Sphinx) -> None:
     app.add_css_file("mathematics.css")
-    app.connect("html-page-context", typeset_page, priority=950)
+    on_page(app, typeset_page)
+    app.connect("claim-page", typeset_claim)
     after_build(app, write_sheet)

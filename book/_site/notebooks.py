@@ -12,8 +12,8 @@ from pathlib import Path
 
 import nbformat
 from after_build import after_build
-from colophon import run_time
 from docutils import nodes
+from footer import run_time
 from provenance import repository
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment

@@ -1,7 +1,8 @@
 """Numbers pages, not sections: 10 for a chapter, 10.1 and so on for the pages below it.
 
 Sphinx counts the pages below a chapter on from the chapter's own sections, which have the same names on all
-pages.
+pages, and gives figures, equations and theorems of all of them the number of the chapter.  Here their number
+begins with that of their page.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ def number_pages(app: Sphinx, env: BuildEnvironment) -> None:
                 link.attributes.pop("secnumber", None)
             else:
                 link["secnumber"] = number
+        for kind, found in env.toc_fignumbers.get(page, {}).items():
+            env.toc_fignumbers[page][kind] = {name: (*number, k) for k, name in enumerate(found, start=1)}
 
 
 def setup(app: Sphinx) -> None:

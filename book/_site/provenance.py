@@ -1,7 +1,7 @@
 """Says where a build of the book comes from and where it goes: repository, commit, day, address.
 
 The environment variables ``BOOK_REPOSITORY`` and ``BOOK_ADDRESS`` name the repository and the site's own
-address; both may be missing, and pages then name neither.
+address, ``BOOK_CONTACT`` an address for reports where there is no repository; what is missing no page names.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import yaml
 from docutils import nodes
+from record_commands import commands_by_claim
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.errors import ExtensionError
@@ -68,11 +69,29 @@ def commit() -> str:
 
 
 def report_claim(app: Sphinx, docname: str, claim: Claim) -> str:
-    """A form for errors in the repository, with claim and commit filled in; else the page on errors."""
-    if not repository():
-        return app.builder.get_relative_uri(docname, "book/run_it") + "#correct-it"
-    known = f"Claim: {claim.id}\nPage: {docname}\nCommit: {commit()}\n"
-    return report_address(f"{claim.id}: ", f"{known}\nWhat is wrong, and a cell that shows it:\n")
+    """Where an error is reported, claim and commit filled in: a form, an address, else a text to copy."""
+    body = f"Claim: {claim.id}\nCommit: {commit()}\n\nWhat is wrong, and a cell that shows it:\n"
+    if repository():
+        return report_address(f"{claim.id}: ", body)
+    if contact := os.environ.get("BOOK_CONTACT"):
+        return f"mailto:{contact}?{urlencode({'subject': claim.id, 'body': body}, quote_via=quote)}"
+    return f"{'../' * docname.count('/')}c/{claim.id}.html#report"
+
+
+def commands(app: Sphinx, docname: str, claim: Claim) -> list[str]:
+    """How a reader runs the chapter that decides a claim, in an environment that builds no book."""
+    if not docname:
+        return []
+    return [
+        "python3 -m venv .venv",
+        ".venv/bin/pip install -c constraints.txt -e ./executable_claims -e . pytest-timeout",
+        f".venv/bin/python -m pytest {app.env.doc2path(docname, base=False)}",
+    ]
+
+
+def records(app: Sphinx, docname: str, claim: Claim) -> tuple[str, ...]:
+    """The commands that make anew what a claim rests on that is on record."""
+    return commands_by_claim(Path(app.env.doc2path(docname))).get(claim.id, ())
 
 
 @cache
@@ -137,3 +156,5 @@ def setup(app: Sphinx) -> None:
     app.add_directive("repository", Repository)
     app.connect("config-inited", configure, priority=900)
     app.connect("claim-report", report_claim)
+    app.connect("claim-commands", commands)
+    app.connect("claim-records", records)

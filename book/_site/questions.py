@@ -49,6 +49,17 @@ def parts(folder: Path) -> dict[str, list[str]]:
     return found
 
 
+def offshoots(folder: Path) -> set[str]:
+    """The pages that stand below a chapter."""
+
+    def below(entries: Iterable[dict]) -> Iterator[str]:
+        for entry in entries:
+            yield from listed(entry.get("sections", ()))
+            yield from below(entry.get("chapters", ()))
+
+    return set(below(yaml.safe_load((folder / "_toc.yml").read_text(encoding="utf-8"))["parts"]))
+
+
 def question_of(page: Path) -> str:
     """The question that the head of a page asks; ``ValueError`` if it asks none."""
     _, head, *_ = page.read_text(encoding="utf-8").split("---\n", 2)
@@ -76,16 +87,16 @@ def duration(total: int) -> str:
 
 
 def chosen(env: BuildEnvironment, which: str) -> list[str]:
-    """The chapters that are meant: on a paper, the core ones, all, or one page."""
+    """The chapters that are meant: on a paper, the core ones, all, or pages, with spaces between them."""
     of_parts = parts(Path(env.srcdir))
     known = {page: chapters for page, chapters in of_parts.items() if page.startswith(PAPERS)}
     known |= {
         "core": [chapters[0] for chapters in known.values()],
         "all": [chapter for chapters in of_parts.values() for chapter in chapters],
     }
-    if which not in known and which not in env.found_docs:
-        raise ExtensionError(f"reading time of {which!r}, allowed: a page, {', '.join(known)}")
-    return known.get(which, [which])
+    if unknown := set(which.split()).difference(known, env.found_docs):
+        raise ExtensionError(f"reading time of {unknown}, allowed: pages, {', '.join(known)}")
+    return [page for name in which.split() for page in known.get(name, [name])]
 
 
 def time(app: Sphinx, here: str, which: str, bare: bool = False) -> list[nodes.Node]:
@@ -121,9 +132,13 @@ class Listed(LedgerDirective):
 
 
 class Questions(Listed):
-    """``{questions}``: a section for each part, with the question and the minutes of each chapter on it."""
+    """``{questions}``: a section for each part, with the question and the minutes of each chapter on it.
+
+    The core chapter of a part is named so, and what stands below a chapter is set in.
+    """
 
     def run(self) -> list[nodes.Node]:
+        self.below = offshoots(Path(self.env.srcdir))
         return [self.section(first, chapters) for first, chapters in self.parts().items()]
 
     def section(self, first: str, chapters: list[str]) -> nodes.section:
@@ -131,28 +146,35 @@ class Questions(Listed):
         section = nodes.section("", nodes.title("", question), ids=[nodes.make_id(question)])
         section += nodes.paragraph("", "", borrow(self.env, title, page=first), nodes.Text("; "))
         section[-1] += [borrow(self.env, time, which=first), nodes.Text(".")]
-        rows = [self.row(chapter) for chapter in chapters]
+        rows = [self.row(chapter, chapter == chapters[0]) for chapter in chapters]
         headings = ["Question", "Answer", "Minutes"]
         section += self.lay_out("table.xml", headings=headings, classes="questions", rows=rows)
         return section
 
-    def row(self, page: str) -> list[list[nodes.Node]]:
-        asked = self.parsed(self.question(page))
+    def row(self, page: str, core: bool) -> list[list[nodes.Node]]:
+        kind = "core" if core else "offshoot" if page in self.below else "main"
+        asked = nodes.inline("", "", *self.parsed(self.question(page)), classes=[kind])
         length = borrow(self.env, time, which=page, bare=True)
-        return [asked, [borrow(self.env, title, page=page)], [length]]
+        return [[asked], [borrow(self.env, title, page=page)], [length]]
 
 
 class Papers(Listed):
-    """``{papers}``: the key of each paper, its page, and what that says in short."""
+    """``{papers}``: for each part its question, its core chapter, and what its paper's page says in short."""
 
     def run(self) -> list[nodes.Node]:
-        rows = [self.row(page) for page in self.parts() if page.startswith(PAPERS)]
-        headings = ["Key", "Paper", "Its theorems"]
-        return self.lay_out("table.xml", headings=headings, classes="stacked", rows=rows)
+        rows = [self.row(first, chapters) for first, chapters in self.parts().items()]
+        headings = ["Question", "Core chapter", "Paper, and what is true of its theorems"]
+        return self.lay_out("table.xml", headings=headings, classes="stacked map", rows=rows)
 
-    def row(self, page: str) -> list[list[nodes.Node]]:
-        key = nodes.Text(page.removeprefix(PAPERS))
-        return [[key], *([borrow(self.env, make, page=page)] for make in (title, short))]
+    def row(self, first: str, chapters: list[str]) -> list[list[nodes.Node]]:
+        read = [borrow(self.env, time, which=chapters[0]), nodes.Text(f"; all {len(chapters)} chapters, ")]
+        read.append(borrow(self.env, time, which=" ".join(chapters)))
+        core = [borrow(self.env, title, page=chapters[0]), nodes.inline("", "", *read, classes=["minutes"])]
+        said: list[nodes.Node] = [nodes.Text("All five, in one network")]
+        if first.startswith(PAPERS):
+            said = [borrow(self.env, title, page=first), nodes.Text(". ")]
+            said += [borrow(self.env, short, page=first), nodes.Text(".")]
+        return [[nodes.strong("", self.question(first))], core, said]
 
 
 def setup(app: Sphinx) -> None:

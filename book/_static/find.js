@@ -1,4 +1,4 @@
-// Finds things while one types in the search box: claims, errata, theorems, figures, sections, names of lib.
+// Finds things while one types in the search box: subjects, claims, errata, theorems, figures, sections, names of lib.
 import { ranked } from "./find/rank.js";
 import { load, root } from "./load.js";
 
@@ -20,8 +20,9 @@ function entry([kind, name, text, address, verdict]) {
   what.className = verdict ? `verdict-badge verdict-${verdict.replace(" ", "-")}` : "found-kind";
   what.textContent = verdict || kind;
   const title = document.createElement("strong");
-  title.textContent = name;
-  link.append(what, " ", title, " ", text);
+  const subject = kind === "subject"; // its name is what readers call it
+  title.textContent = subject ? text : name;
+  link.append(what, " ", title, " ", subject ? "" : text);
   item.append(link);
   return item;
 }

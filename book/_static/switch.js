@@ -1,23 +1,7 @@
 // One switch a page that opens all code and checks; what was chosen is remembered.
-const folds = [...document.querySelectorAll(".bd-article details:is(.hide, .claim-card)")];
+const folds = document.querySelectorAll(".bd-article details:is(.hide, .claim-card)");
 const button = document.querySelector(".fold-switch");
 const KEY = "code-and-checks";
-
-function remembered() {
-  try {
-    return localStorage.getItem(KEY) === "open";
-  } catch {
-    return false; // a browser may forbid it
-  }
-}
-
-function remember(open) {
-  try {
-    localStorage.setItem(KEY, open ? "open" : "closed");
-  } catch {
-    // the choice then holds for this page alone
-  }
-}
 
 function set(open) {
   for (const fold of folds) fold.open = open;
@@ -25,11 +9,20 @@ function set(open) {
   button.textContent = open ? "Hide code and checks" : "Show code and checks";
 }
 
+// A browser may forbid to remember; the choice then holds for this page alone.
+function remember(act) {
+  try {
+    return act(localStorage);
+  } catch {
+    return null;
+  }
+}
+
 if (button) {
-  if (remembered()) set(true);
+  if (remember((kept) => kept.getItem(KEY)) === "open") set(true);
   button.addEventListener("click", () => {
     const open = button.getAttribute("aria-pressed") !== "true";
     set(open);
-    remember(open);
+    remember((kept) => kept.setItem(KEY, open ? "open" : "closed"));
   });
 }

@@ -104,8 +104,11 @@ def test_every_claim_has_an_address_and_a_record_with_all_digits(built):
     known = json.loads((site / "claims.json").read_text())["claims"]
     assert [one["claim"]["id"] for one in known] == sorted(one["claim"]["id"] for one in known)
     for one in known:
-        text = page(built, f"c/{one['claim']['id']}.html").get_text(" ")
+        at_address = page(built, f"c/{one['claim']['id']}.html")
+        text = at_address.get_text(" ")
         assert one["claim"]["in_words"] in text and one["verdict"] in text
+        assert f"{one['comparison']['measured']:.6g}" in at_address.select_one(".claim-numbers-beside").text
+        assert "python -m pytest book/logistic_map/" in at_address.find(id="run").find_next("pre").text
         for link in page(built, f"c/{one['claim']['id']}.html").select("li a"):
             path, _, anchor = link["href"].removeprefix("../").partition("#")
             assert page(built, path).select_one(f"[id='{anchor}']") is not None

@@ -175,7 +175,8 @@ def test_the_results_of_the_benchmarks_are_small_and_name_no_machine():
 def test_every_page_is_in_the_table_of_contents():
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text())
     entries = [entry for part in toc["parts"] for entry in part["chapters"]]
-    entries += [inner for entry in entries for inner in entry.get("sections", [])]
+    for entry in entries:
+        entries += entry.get("sections", [])
     listed = {toc["root"]} | {entry["file"] for entry in entries}
     assert listed == {str(path.relative_to(ROOT).with_suffix("")) for path in BOOK.rglob("*.md")}
 

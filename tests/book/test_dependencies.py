@@ -126,7 +126,7 @@ def test_what_a_module_does_when_it_is_imported_changes_all_that_reach_it(copy):
         ("book/paper_values/combes2018.yml", {"comparison.md"}),
         ("results/benchmarks.json", {"benchmarks.md"}),
         ("constraints.txt", {name(path) for path in PAGES}),
-        ("book/_site/offline_site.py", set()),
+        ("book/_site/lean_pages.py", set()),
     ],
 )
 def test_data_change_the_pages_on_all_papers_that_read_them_and_the_chapters_that_name_them(

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 from docutils import nodes
 from docutils.parsers.rst import DirectiveError
-from fragments import moved
+from hover_previews import moved
 from plain_text import plain
 
 from executable_claims.ledger import STATEMENTS, VERDICTS, Thing, read_ledger

@@ -4,13 +4,18 @@ from types import SimpleNamespace
 from urllib.parse import parse_qs, urlsplit
 from xml.etree import ElementTree
 
-import colophon
+import footer
 import provenance
 import pytest
+import record_commands
 from bs4 import BeautifulSoup
 from link_previews import SIZE, Preview, picture, tags
 from markup import render
 from sphinx.errors import ExtensionError
+
+from experiments.records import RECORDS, command
+from tests.book.test_book import BOOK
+from tests.experiments.test_claims import SEEN_IN_A_RECORD
 
 
 def test_an_address_is_one_of_the_web_or_none(monkeypatch):
@@ -39,8 +44,8 @@ def test_a_report_arrives_as_it_was_written(monkeypatch):
 
 @pytest.mark.parametrize(("taken", "said"), [(0.2, "1 s"), (1.6, "2 s"), (119.7, "120 s")])
 def test_the_time_of_a_run_is_in_whole_seconds_and_never_none(monkeypatch, taken, said):
-    monkeypatch.setattr(colophon, "seconds_taken", lambda env, docname: taken)
-    assert colophon.run_time(None, "page") == said
+    monkeypatch.setattr(footer, "seconds_taken", lambda env, docname: taken)
+    assert footer.run_time(None, "page") == said
 
 
 def test_tags_say_what_the_preview_says_whatever_its_characters():
@@ -73,3 +78,28 @@ def test_a_site_map_is_xml_with_whole_addresses():
         "https://a.org/a.html",
         "https://a.org/b&c.html",
     ]
+
+
+def test_what_rests_on_a_record_has_the_commands_that_make_it_anew():
+    pages = {path for path in BOOK.glob("*/*.md") if "format_name: myst" in path.read_text()[:400]}
+    commands = {}
+    for page in pages:
+        commands |= record_commands.commands_by_claim(page)
+    known = {command(path.parent.name, path.stem) for path in RECORDS.glob("*/*.json")}
+    assert set().union(*commands.values()) <= known
+    assert {claim for claim in SEEN_IN_A_RECORD if not commands[claim]} == set()
+    assert commands["boursier2022-fig-6"] == ("python -m experiments run boursier2022-figure-6",)
+    assert not commands["min2024-lem3"]
+
+
+def test_an_error_is_reported_by_a_form_by_mail_or_as_a_text_to_copy(monkeypatch):
+    claim = SimpleNamespace(id="toy-a")
+    monkeypatch.delenv("BOOK_REPOSITORY", raising=False)
+    monkeypatch.delenv("BOOK_CONTACT", raising=False)
+    assert provenance.report_claim(None, "book/part/page", claim) == "../../c/toy-a.html#report"
+    monkeypatch.setenv("BOOK_CONTACT", "a@b.org")
+    address = urlsplit(provenance.report_claim(None, "book/part/page", claim))
+    assert (address.scheme, address.path) == ("mailto", "a@b.org") and "+" not in address.query
+    assert parse_qs(address.query)["body"][0].startswith("Claim: toy-a\nCommit: ")
+    monkeypatch.setenv("BOOK_REPOSITORY", "https://a.org/b")
+    assert provenance.report_claim(None, "book/part/page", claim).startswith("https://a.org/b/issues/new?")

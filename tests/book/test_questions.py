@@ -8,7 +8,7 @@ import pytest
 from docutils import nodes
 from hypothesis import given
 from hypothesis import strategies as st
-from questions import WORDS_A_MINUTE, duration, minutes, parts, question_of, words
+from questions import WORDS_A_MINUTE, duration, minutes, offshoots, parts, question_of, words
 
 from executable_claims.layout import details, summary
 
@@ -54,6 +54,7 @@ def test_the_chapters_on_a_paper_follow_its_page_and_others_make_a_part(tmp_path
         "book/papers/key": ["book/part/a", "book/part/b", "book/part/c"],
         "book/other/d": ["book/other/d", "book/other/e"],
     }
+    assert offshoots(tmp_path) == {"book/part/b", "book/part/c"}
 
 
 def test_every_chapter_and_every_paper_of_the_book_asks_a_question():

@@ -17,13 +17,19 @@ PAGES = [
     "errata",
     "comparison",
     "notation",
+    "reference",
+    "scorecard",
+    "api/flow",
     "papers/min2024",
+    "../c/min2024-thm1.1-headline",
+    "../c/boursier2022-fig-4gd",
 ]
 CHAPTERS = [
     "sigmoidal_curves/closed_form",
     "saddle_to_saddle/two_plateaus",
     "early_alignment/stragglers",
     "neuron_clustering/the_right_program",
+    "neuron_clustering/agreement_regimes",
     "gradient_starvation/two_moons",
 ]
 # What scrolls gets its place in the order of the keyboard box by box, soon after the page is there.

@@ -234,7 +234,7 @@ def test_a_link_keeps_points_settings_and_steps(opened, open_page):
     page.wait_for_function(ready)
     assert page.locator(".live-handle:visible").count() == 3
     page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
-    page.get_by_role("button", name="Copy link to this state").click()
+    page.get_by_role("button", name="Copy link").click()
     page.wait_for_function("window.copied")
     again = open_page(page.evaluate("copied"))
     again.wait_for_function(ready)
@@ -260,6 +260,17 @@ def test_each_theorem_has_its_chapter_and_says_when_it_does_not_apply(opened, si
     for link in items.locator("a").evaluate_all("all => all.map(a => a.getAttribute('href'))"):
         assert (site / "book" / link).exists(), link
     assert "asks for ReLU" in items.first.inner_text() and items.first.locator(".live-aside").count() == 1
+
+
+def test_a_point_at_the_origin_is_no_datum_of_the_theorem(opened):
+    item = opened("points=0,0,1").locator(".live-theory li").first
+    assert "points away from the origin" in item.inner_text() and item.locator(".live-aside").count() == 1
+
+
+def test_a_dead_network_is_called_dead(opened):
+    page = opened("step=0&scale=0&width=200&time=3")
+    page.wait_for_function("/dead|9,990/.test(document.querySelector('.live-outcome').innerText)")
+    assert "dead" in outcome(page) and "wrong side" not in outcome(page)
 
 
 @pytest.mark.parametrize("width", [360, 390])

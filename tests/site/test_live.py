@@ -19,7 +19,7 @@ LIVE = {
 }
 # A state in which each control of the explorer has something to move.
 TRAINED = "?time=2&scale=-1&strength=-1&penalty=ridge&loss=logistic"
-OF_WHAT_FOLLOWS = ("a click adds", "speed of Play")
+OF_WHAT_FOLLOWS = ("a click adds",)
 SETTLED = """(frame) => {
   const [before, now] = [frame.lookedAt, frame.innerHTML];
   frame.lookedAt = now;
@@ -208,8 +208,49 @@ def test_a_sentence_of_the_front_page_sets_the_state(open_page, address):
     page = open_page(f"{address}/book/index.html")
     figure = page.locator("[data-live=two_logistics]")
     before = outcome(figure)
-    page.get_by_role("link", name="longer they wait").click()
+    page.get_by_role("link", name="much smaller weights").click()
     assert outcome(figure) != before and "10⁻¹⁰⁰" in figure.inner_text()
+
+
+# What opens with a figure that moves, and which.
+OPENING = {
+    "index": "two_logistics",
+    "sigmoidal_curves/closed_form": "neuron_orbits",
+    "saddle_to_saddle/two_plateaus": "two_logistics",
+    "early_alignment/alignment_time": "two_clocks",
+    "neuron_clustering/agreement_regimes": "one_point",
+    "gradient_starvation/spectral_decoupling": "starving",
+}
+
+
+@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
+@pytest.mark.parametrize("name", OPENING)
+def test_a_figure_on_the_first_screen_moves_by_itself(open_page, disk, name, motion):
+    page = open_page(f"{disk}/book/{name}.html", width=1366, reduced_motion=motion)
+    figure = page.locator(f"[data-live={OPENING[name]}]")
+    assert figure.locator("svg").first.bounding_box()["y"] < 620
+    before = drawn(figure)
+    page.wait_for_timeout(700)
+    if motion == "reduce":
+        assert drawn(figure) == before
+        return
+    figure.get_by_role("button", name="Pause").wait_for()
+    for _ in range(40):
+        if drawn(figure) != before:
+            break
+        page.wait_for_timeout(250)
+    assert drawn(figure) != before
+    figure.get_by_role("button", name="Start again").click()
+    still = drawn(figure)
+    page.wait_for_timeout(300)
+    assert drawn(figure) == still, "who has touched it is the master"
+
+
+def test_play_and_what_is_read_of_the_front_page_stand_on_a_small_screen(open_page, disk):
+    page = open_page(f"{disk}/book/index.html", width=1366)
+    for part in ("svg", ".live-buttons button", ".live-outcome"):
+        box = page.locator(f"[data-live=two_logistics] {part}").last.bounding_box()
+        assert box["y"] + box["height"] <= 600, part
 
 
 def test_labels_keep_their_signs_and_equal_speeds_close_the_second_wait(open_live):

@@ -106,7 +106,7 @@ def test_every_page_has_its_fragments_and_they_lead_to_what_is_there(fragments, 
     for name, parts in fragments.items():
         for anchor, html in parts.items():
             assert all(found.startswith("preview-") for found in re.findall(r' id="([^"]*)"', html)), name
-            for target in re.findall(r' (?:href|src)="([^"#]*)', html):
+            for target in re.findall(r' (?:href|src)="([^"#?]*)', html):
                 if not re.match(r"[a-z]+:", target):
                     inside = posixpath.normpath(posixpath.join("fragments", target))
                     assert (site / inside).exists(), f"{name}#{anchor}: {target}"

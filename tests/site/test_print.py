@@ -44,12 +44,15 @@ def test_a_dark_page_prints_dark_on_white(open_page, address, name):
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
     on_screen = page.evaluate("getComputedStyle(document.body).color")
     page.emulate_media(media="print")
+    page.wait_for_function("document.documentElement.dataset.theme === 'light'")
     assert page.evaluate("getComputedStyle(document.body).color") != on_screen
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == WHITE
     texts = page.evaluate(TEXTS)
     assert len(texts) > 50
     assert {text for text in map(tuple, texts) if contrast(*text[1:]) < 4.5} == set()
     assert {text for text in map(tuple, texts) if contrast(text[2], WHITE) > 1.4} == set(), "in a dark box"
+    page.emulate_media(media="screen")
+    page.wait_for_function("document.documentElement.dataset.theme === 'dark'")
 
 
 CHAPTER = "early_alignment/alignment_time"

@@ -31,6 +31,7 @@ CUT = """() => [...document.querySelectorAll("mjx-math")].filter((formula) => {
   }
   return false;
 }).map((formula) => formula.nextElementSibling.textContent)"""
+NUMBER = re.compile(r"(\d+(?:\.\d+)+)")
 UNRESOLVED = re.compile(r"\{(glue:|measured\}|tally\}|ref\}|eq\}|cite)|not yet measured|\$\$|\\[A-Za-z]+")
 
 
@@ -68,9 +69,8 @@ def test_a_formula_that_fits_does_not_scroll(open_page, address):
     assert formulas.count() > 100 and formulas.evaluate_all(scrolling) == []
 
 
-@pytest.mark.parametrize("name", ["index", "scorecard"])
-def test_on_a_phone_the_papers_links_are_there(open_page, address, name):
-    page = open_page(f"{address}/book/{name}.html", width=360)
+def test_on_a_phone_the_papers_links_are_there(open_page, address):
+    page = open_page(f"{address}/book/scorecard.html", width=360)
     links = page.locator("table.scoreboard td a")
     assert links.count() == 5
     for link in links.all():
@@ -81,22 +81,63 @@ def test_on_a_phone_the_papers_links_are_there(open_page, address, name):
 @pytest.mark.parametrize("width", [360, 390, 599])
 def test_on_a_phone_what_is_said_of_the_papers_is_whole(open_page, address, width, scheme):
     page = open_page(f"{address}/book/index.html", width=width, color_scheme=scheme)
-    cells = page.locator("#the-five-papers td")
-    assert cells.count() == 15
+    cells = page.locator("table.map td")
+    assert cells.count() == 18
     ends = cells.evaluate_all("all => all.map((cell) => cell.getBoundingClientRect().right)")
-    edge = page.locator("#the-five-papers > p").bounding_box()
+    edge = page.locator("#where-to-start > p").first.bounding_box()
     assert max(ends) <= edge["x"] + edge["width"] + 1
 
 
-@pytest.mark.parametrize("name", ["early_alignment/how_small", "scorecard"])
-def test_the_menu_of_a_phone_opens_at_the_entry_of_the_page(open_page, address, name):
+@pytest.mark.parametrize("name", ["early_alignment/how_small", "saddle_to_saddle/usual_scale", "scorecard"])
+def test_the_menu_of_a_phone_fits_its_screen_and_shows_the_entry_of_the_page(open_page, address, name):
     page = open_page(f"{address}/book/{name}.html", width=390)
     page.locator(".primary-toggle").click()
     entry = page.locator("dialog[open] .bd-links a.current").last
     entry.wait_for()
     page.wait_for_timeout(200)
-    top = entry.bounding_box()["y"]
-    assert 0 < top < 700
+    assert 0 < entry.bounding_box()["y"] < 860
+    assert page.locator("dialog[open] .bd-links").bounding_box()["height"] < 900
+
+
+def test_the_menu_opens_the_part_of_the_page_and_no_other(soups):
+    for path in PAGES:
+        parts = soups[path].select("nav.bd-links details.menu-part")
+        opened = [part for part in parts if part.has_attr("open")]
+        assert len(opened) == 1 and len(parts) >= 8, path
+        current = soups[path].select("nav.bd-links a.current")
+        assert path == "book/index.html" or current[-1].find_parent("details", "menu-part") is opened[0], path
+
+
+def test_the_number_of_a_theorem_a_figure_or_an_equation_begins_with_that_of_its_page(soups):
+    seen = 0
+    for path in CHAPTERS:
+        page = soups[path].select_one(".bd-article h1 .section-number").text.strip().rstrip(".")
+        captions = [one.text for one in soups[path].select("figure .caption-number")]
+        boxes = [one.text for one in soups[path].select("div.proof > p.admonition-title .caption-number")]
+        formulas = [one.text for one in soups[path].select("span.eqno")]
+        numbers = [found[1] for text in captions + boxes + formulas if (found := NUMBER.search(text))]
+        assert [one for one in numbers if one.rpartition(".")[0] != page] == [], path
+        seen += len(numbers)
+    assert seen > 300
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_commands_and_the_entry_for_a_bibliography_are_whole(open_page, address, width):
+    page = open_page(f"{address}/book/run_it.html", width=width)
+    cut = "all => all.filter((box) => box.scrollWidth > box.clientWidth + 1).map((box) => box.innerText)"
+    boxes = page.locator(".bd-article pre")
+    assert boxes.count() >= 3 and boxes.evaluate_all(cut) == []
+
+
+@pytest.mark.parametrize("name", ["early_alignment/how_small", "sigmoidal_curves/closed_form", "index"])
+def test_prose_and_figures_have_one_right_edge(open_page, address, name):
+    page = open_page(f"{address}/book/{name}.html", width=1366)
+    unfold(page)
+    parts = ".bd-article section:not(.proof section) > :is(p, figure, .cell)"
+    rights = page.locator(parts).evaluate_all(
+        "all => all.filter((one) => one.checkVisibility()).map((one) => one.getBoundingClientRect().right)"
+    )
+    assert len(rights) > 5 and max(rights) - min(rights) < 3
 
 
 def test_formulas_are_no_tab_stops(open_page, address):

@@ -75,9 +75,8 @@ def test_the_front_page_says_in_short_what_the_page_of_the_paper_does(soups, pag
     brief = page_of(paper).select_one(f"#{paper.key}-in-brief > ul")
     [short] = brief.select(".in-short")
     assert brief.text.strip().startswith(short.text)
-    rows = soups["book/index.html"].select("#the-five-papers tbody tr")
-    told = {key.text: said.text for key, _, said in (row.select("td") for row in rows)}
-    assert told[paper.key] == short.text
+    [said] = soups["book/index.html"].select(f"table.map td:has(a[href='papers/{paper.key}.html'])")
+    assert said.text.rstrip().endswith(f"{short.text}.")
 
 
 @papers
@@ -88,7 +87,7 @@ def test_the_badges_of_a_page_count_its_claims(page_of, shown, paper):
 
 
 def test_every_part_of_the_sidebar_begins_with_the_page_of_its_paper(soups):
-    captions = soups["book/index.html"].select("nav.bd-links p.caption")
+    captions = soups["book/index.html"].select("nav.bd-links summary:has(.caption-text)")
     first = [caption.find_next("ul").a for caption in captions]
     links = sorted((link for link in first if "papers/" in link["href"]), key=lambda link: link["href"])
     for link, paper in zip(links, sorted(PAPERS, key=lambda paper: paper.key), strict=True):
@@ -123,12 +122,47 @@ def test_an_address_says_what_a_preview_needs_and_leads_on(soups, shown):
         assert about["og:title"] == title and about["og:description"] == about["description"]
         assert about["description"] == claim.in_words == soup.h1.text
         assert soup.select_one(".verdict-badge").text == shown[claim.id]
-        measured = "measured" in soup.main.ul.text and "control fails" in soup.main.ul.text
-        assert measured == (shown[claim.id] not in ("not yet", "not here"))
+        decided = shown[claim.id] not in ("not yet", "not here")
+        beside = [name.text for name in soup.select(".claim-numbers-beside dt")]
+        assert beside == (
+            ["Measured", "Theory", *["Printed form"] * ("Printed form" in beside), "Control"]
+            if decided
+            else []
+        )
+        versions = [name.text for name in soup.select(".claim-versions h2")]
+        repaired = "As it is" if claim.corrected else "What is wrong"
+        assert versions == (["As printed", repaired] if claim.wrong else [])
+        assert claim.id in soup.find(id="cite").find_next("pre").text
+        assert ("pytest" in soup.main.text) == decided
         anchors = {urldefrag(link["href"]).fragment for link in soup.select("ul a")}
         assert {f"verdict-{claim.id}", f"scorecard-{claim.id}"} <= anchors
-        assert (f"claim-{claim.id}" in anchors) == (shown[claim.id] not in ("not yet", "not here"))
+        assert (f"claim-{claim.id}" in anchors) == decided
         assert bool(claim.wrong) <= any(anchor.startswith("erratum-") for anchor in anchors)
+
+
+def test_an_address_of_what_rests_on_a_record_says_how_to_make_it(soups):
+    page = soups["c/pezeshki2021-tab-1-sd.html"]
+    command = "python -m experiments run pezeshki2021-table-1 --variant test-split-expected"
+    assert command in page.main.text
+    assert command in soups["book/papers/pezeshki2021.html"].find(id="verdict-pezeshki2021-tab-1-sd").text
+    assert "experiments run" not in soups["c/min2024-lem3.html"].main.text
+
+
+def test_a_picture_at_an_address_is_a_figure_of_the_chapter_that_it_leads_to(soups, site):
+    pictures = [link for claim in CLAIMS for link in soups[f"c/{claim.id}.html"].select(".claim-figure > a")]
+    assert len(pictures) > len(CLAIMS) / 2
+    for link in pictures:
+        chapter, _, figure = link["href"].partition("#")
+        assert soups[urljoin("c/", chapter)].find(id=figure).name == "figure"
+        assert link.img["alt"] and (site / "c" / link.img["src"]).exists()
+
+
+def test_an_address_lends_its_citation_and_its_report(open_page, disk):
+    page = open_page(f"{disk}/c/min2024-lem3.html", permissions=["clipboard-read", "clipboard-write"])
+    for box in page.locator(".claim-copied").all():
+        box.get_by_role("button").click()
+        box.get_by_text("Copied").wait_for()
+        assert page.evaluate("navigator.clipboard.readText()") == box.locator("pre").text_content()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -137,7 +171,7 @@ def test_an_address_opens_from_the_disk_on_a_phone(open_page, disk, name, scheme
     page = open_page(f"{disk}/c/{name}.html", width=360, color_scheme=scheme)
     assert beyond(page) <= 1
     assert page.evaluate("document.documentElement.dataset.theme") == scheme
-    page.locator(f"a[href$='#verdict-{name}']").click()
+    page.locator(f".claim-places a[href$='#verdict-{name}']").click()
     page.locator(f"[id='verdict-{name}']").wait_for()
     assert page.url.endswith(f"#verdict-{name}")
 
@@ -161,11 +195,11 @@ ASKED = {
         ("#boursier2022-figure-7", "verified", "#claim-boursier2022-fig-7b", "two principal components"),
     ],
     "whether spectral decoupling helps on coloured digits": [
-        ("article", "list by question", "article", "help on coloured digits"),
+        ("article", "All chapters by question", "article", "help on coloured digits"),
         ("table.questions >> nth=-2", "A fast colour", "h1:visible", "comes back"),
     ],
     "how to run a chapter and to report an error": [
-        ("article", "Another page", "article", "make book"),
+        ("article", "Run it, cite it", "article", "make book"),
         (
             ".bd-sidebar-secondary",
             "Correct it",
@@ -185,6 +219,6 @@ def test_a_reader_finds(open_page, disk, asked):
         page.wait_for_function(IN_VIEW, arg=there.element_handle())
 
 
-def test_the_landing_page_and_the_chapter_agree_on_coloured_digits(soups, shown):
-    assert "does hardly better than plain training" in soups["book/index.html"].article.text
-    assert shown["pezeshki2021-tab-1-sd"] == "stand-in"
+def test_what_the_landing_page_says_of_coloured_digits_is_decided(soups, shown):
+    assert "Train on, and the colour comes back." in soups["book/index.html"].article.text
+    assert shown["pezeshki2021-ours-passing-phase"] == "verified"

@@ -21,7 +21,7 @@ const GREEK = `α alpha β beta γ gamma δ delta ε epsilon ζ zeta η eta θ t
   π pi ρ rho σ sigma τ tau φ phi χ chi ψ psi ω omega`.split(/\s+/);
 const LETTERS = new Map(GREEK.flatMap((sign, k) => (k % 2 ? [] : [[sign, GREEK[k + 1]]])));
 // How much it counts that a thing is of its kind; the names of the library come last.
-const KINDS = { page: 1, section: 0.5, claim: -0.1, erratum: -0.1, figure: -0.3, passage: -0.3, lib: -2 };
+const KINDS = { subject: 1.2, page: 1, section: 0.5, claim: -0.1, erratum: -0.1, figure: -0.3, passage: -0.3, lib: -2 };
 const known = new WeakMap();
 
 function words(text) {
@@ -45,14 +45,15 @@ function telling(all) {
   return rest.length ? rest : all;
 }
 
-// Whether one letter more, less or other makes one word of the other.
+// Whether one letter more, less or other, or two that change places, make one word of the other.
 function near(one, other) {
   const [shorter, longer] = one.length < other.length ? [one, other] : [other, one];
   let start = 0;
   while (start < shorter.length && shorter[start] === longer[start]) start += 1;
   let end = 0;
   while (end < shorter.length - start && shorter.at(-1 - end) === longer.at(-1 - end)) end += 1;
-  return longer.length - start - end <= 1;
+  const [few, many] = [shorter, longer].map((word) => word.slice(start, word.length - end));
+  return many.length <= 1 || (many.length === 2 && few === many[1] + many[0]);
 }
 
 // How well a word stands among others: 1 as a whole, less as a beginning or misspelt, 0 not at all.
@@ -71,7 +72,8 @@ function readings(thing) {
   if (!known.has(thing)) {
     const [kind, name, text, address] = thing;
     const others = kind === "page" ? [...name.split(":"), address.match(/([^/]*)\.html/)[1]] : [];
-    const names = [name, ...others].map((one) => telling(words(one)));
+    const all = kind === "subject" ? name.split("; ") : [name, ...others];
+    const names = all.map((one) => telling(words(one)));
     known.set(thing, { names, texts: words(`${kind} ${text}`) });
   }
   return known.get(thing);

@@ -4,12 +4,11 @@ import { within } from "./explorer/field.js";
 import { begin, dataOf } from "./explorer/network.js";
 import { HALF, addPoints, arePoints, listOf } from "./explorer/points.js";
 import { INITIAL, NAMES, PRESETS } from "./explorer/presets.js";
-import { foretold, normalOf, strip } from "./explorer/theory.js";
+import { census, foretold, normalOf, strip } from "./explorer/theory.js";
 import { Training } from "./explorer/training.js";
 import { LiveFigure, enliven } from "./figure.js";
 
 const BUDGET = 10; // milliseconds of training between two pictures
-const SECONDS = { slow: 24, normal: 9, fast: 3 };
 
 // The slider of steps is logarithmic, and begins at none.
 const stepsAt = (time) => Math.round(EARLY * (10 ** time - 1));
@@ -38,7 +37,7 @@ class Explorer extends LiveFigure {
 // The run of a state, made anew when more than the time has changed.
 function runs() {
   let [key, run] = ["", null];
-  return ({ time, preset, pace, brush, ...settings }) => {
+  return ({ time, preset, brush, ...settings }) => {
     if (JSON.stringify(settings) === key) return run;
     key = JSON.stringify(settings);
     const points = listOf(settings.points);
@@ -51,13 +50,15 @@ function runs() {
   };
 }
 
-function words({ labels, training }, f, goal, longest, loss, step) {
-  const { made, lost } = training;
+function words({ inputs, labels, training }, f, goal, longest, loss, step) {
+  const { made, lost, network } = training;
   if (lost) return `The weights explode at step ${made + 1}: take shorter steps.`;
   const arrow = `The longest arrow stands for a weight of ${written(longest)}.`;
   if (!made && !goal) return `Before training the loss is ${written(loss)}. ${arrow} Press Play.`;
-  const wrong = labels.filter((label, i) => label * f[i] <= 0).length;
-  const right = wrong ? `${wrong} of ${labels.length} points are on the wrong side` : "all points are on their side";
+  if (census(network, inputs, labels).dead === network.m) return `After ${made} steps no neuron sees a point: the network is dead, and its output zero.`;
+  const [wrong, zero] = [labels.filter((label, i) => label * f[i] < 0).length, f.filter((value) => !value).length];
+  const on = wrong && `${wrong} of ${labels.length} points ${wrong === 1 ? "is" : "are"} on the wrong side`;
+  const right = [on, zero && `the output is zero at ${zero} of ${labels.length}`].filter(Boolean).join(", ") || "all points are on their side";
   return `After ${made.toLocaleString("en")} steps (time ${written(step * made)}) the loss is ${written(loss)}; ${right}. ${arrow}`;
 }
 
@@ -128,7 +129,7 @@ export function show(frame) {
     label: "steps",
     to: DECADES,
     step: 0.01,
-    seconds: ({ pace }) => SECONDS[pace],
+    seconds: 9,
     show: (time) => stepsAt(time).toLocaleString("en"),
   });
   figure.button("One step", () => figure.set({ time: timeOf(stepsAt(figure.state.time) + 1) }));
@@ -146,7 +147,6 @@ export function show(frame) {
   figure.choice("start", { label: "start", options: { balanced: "balanced", gaussian: "Gaussian", fixed: "output weights fixed" } });
   figure.choice("bias", { label: "bias", options: { without: "without", with: "with (third input 1)" } });
   figure.slider("seed", { label: "seed", from: 1, to: 30, step: 1 });
-  figure.choice("pace", { label: "speed of Play", options: { slow: "slow", normal: "normal", fast: "fast" } });
   figure.button("Add a point", points.add);
   figure.button("Flip its class", points.flip);
   figure.button("Remove it", points.remove);

@@ -135,26 +135,21 @@ export class LiveFigure {
     return knob;
   }
 
-  // A slider for the time, with a button that lets it run from where it is to its end in so many seconds,
-  // which may depend on the state.
+  // A slider for the time, with a button that lets it run from where it is to its end in so many seconds.
   player(key, { label = "time", from = 0, to, step = (to - from) / 500, seconds = 8, show = (t) => t.toFixed(1) }) {
     const input = this.slider(key, { label, from, to, step, show });
-    let request = 0;
-    let last = 0;
+    let [request, last] = [0, 0];
     const stop = () => {
       cancelAnimationFrame(request);
       request = 0;
       button.textContent = "Play";
       this.outcome.setAttribute("aria-live", "polite");
     };
-    const button = this.button("Play", () => {
-      if (request) return stop();
+    const start = (first) => {
       const began = performance.now();
-      const first = this.state[key] >= to ? from : this.state[key];
-      const pace = typeof seconds === "function" ? seconds(this.state) : seconds;
       const frame = (now) => {
         if (this.state[key] !== last) return stop(); // a link, a handle or "Start again" has set the time
-        const value = first + ((to - from) * (now - began)) / (1000 * pace);
+        const value = first + ((to - from) * Math.max(now - began, 0)) / (1000 * seconds);
         // With reduced motion the picture changes a few times, not smoothly.
         if (!REDUCED.matches || value >= to || value - this.state[key] > (to - from) / 8) this.set({ [key]: Math.min(value, to) });
         last = this.state[key];
@@ -166,7 +161,9 @@ export class LiveFigure {
       if (first !== this.state[key]) this.set({ [key]: first });
       last = first;
       request = requestAnimationFrame(frame);
-    });
+    };
+    const button = this.button("Play", () => (request ? stop() : start(this.state[key] >= to ? from : this.state[key])));
+    this.play = () => start(from);
     input.addEventListener("input", () => request && stop());
   }
 
@@ -207,7 +204,7 @@ function obeyLinks(figure, id) {
 }
 
 function addCopyButton(figure, id) {
-  const button = figure.button("Copy link to this state", async () => {
+  const button = figure.button("Copy link", async () => {
     const address = new URL(location.href);
     address.search = figure.query;
     address.hash = id;
@@ -218,8 +215,19 @@ function addCopyButton(figure, id) {
       history.replaceState(null, "", address);
       button.textContent = "The link is in the address bar";
     }
-    setTimeout(() => (button.textContent = "Copy link to this state"), 2500);
+    setTimeout(() => (button.textContent = "Copy link"), 2500);
   });
+}
+
+// Lets a figure move by itself when it comes into sight, unless the reader wants no motion or has begun to use it.
+function playInSight(figure) {
+  const opened = figure.query;
+  const watch = new IntersectionObserver((seen) => {
+    if (!seen.at(-1).isIntersecting) return;
+    watch.disconnect();
+    if (figure.query === opened) figure.play();
+  }, { threshold: 0.5 });
+  if (!REDUCED.matches) watch.observe(figure.plots.firstChild);
 }
 
 // Puts each live figure of one name in the place of the picture that the page has for it and lets `make(frame)` fill
@@ -238,7 +246,11 @@ export function enliven(name, make) {
     figure.button("Start again", () => figure.set({ ...figure.origin(figure.state) }));
     addCopyButton(figure, id);
     obeyLinks(figure, id);
+    const { plays } = frame.dataset;
     if (location.hash === `#${id}` && location.search) figure.read(location.search);
-    else figure.show();
+    else {
+      figure.read(plays ?? "");
+      if (plays !== undefined) playInSight(figure);
+    }
   }
 }

@@ -23,16 +23,16 @@ export function show(frame) {
   const figure = new LiveFigure(frame, { time: 0.57, power: 8, left, right, unit: "time" }, draw);
   const narrow = figure.plots.clientWidth < 560;
   const curve = figure.plane({
-    abreast: 1,
+    abreast: narrow ? 1 : 2,
     least: 0,
-    height: narrow ? 170 : 200,
+    height: narrow ? 170 : (width) => width / 2,
     margin: { right: 20 },
     x: { from: 0, to: 1, label: "time", ticks: [] },
     y: { from: 0, to: 1, label: "loss", ticks: [] },
     description: "The loss against time, with the chosen time.",
   });
   const polar = figure.plane({
-    abreast: narrow ? 2 : 2.4,
+    abreast: narrow ? 2 : 4,
     least: 0,
     height: (width) => width,
     bare: true,
@@ -41,10 +41,10 @@ export function show(frame) {
     description: "The neurons: their direction, and outwards the logarithm of their size.",
   });
   const line = figure.plane({
-    abreast: narrow ? 2 : 12 / 7,
+    abreast: narrow ? 2 : 4,
     least: 0,
     height: polar.height,
-    margin: { left: narrow ? 24 : 34, right: 6 },
+    margin: { left: 24, right: 6 },
     x: { from: -1.7, to: 3.2, label: "x", ticks: [inputs[0][0], inputs[1][0]] },
     y: { from: -2.8, to: 2.8, label: "f(x)", ticks: [-2, 0, 2] },
     description: "The learned function and the two data.",
@@ -84,8 +84,8 @@ export function show(frame) {
     polar.clear();
     polar.line(circle(START), "guide");
     polar.line(circle(1), "guide");
-    polar.note(at(-Math.PI / 4, 1), narrow ? "1" : "size 1", "live-note");
-    polar.note(at(-Math.PI / 4, START), narrow ? "λ" : "size λ", "live-note");
+    polar.note(at(-Math.PI / 4, 1), "1", "live-note");
+    polar.note(at(-Math.PI / 4, START), "λ", "live-note");
     flow.aims.forEach((angle, k) => {
       polar.line([[0, 0], at(angle, 1.12)], "guide");
       polar.dot(at(angle, 1.12), KINDS[k], 6);
@@ -114,19 +114,14 @@ export function show(frame) {
     const moving = neurons.filter(({ grows }) => grows);
     const turned = moving.filter(({ angle, sign }) => Math.abs(wrap(angle - flow.aims[sign > 0 ? 0 : 1])) < 0.1).length;
     const fitted = [first, second].map((k) => sigmoid(2 * flow.rates[k] * (t - flow.halfTimes[k])));
-    const begun = fitted.map((part) => part > 0.02);
-    const done = fitted.map((part) => part > 0.98);
-    const name = [first, second].map((k) => `the ${COLOURS[k]} point`);
+    const verbs = fitted.map((part) => (part > 0.98 ? "fitted" : part > 0.02 ? "being fitted" : "waiting"));
     const wait = flow.halfTimes[second] - flow.halfTimes[first];
     const more = Math.LN10 * Math.abs(1 / flow.rates[1] - 1 / flow.rates[0]);
-    let now = `${turned} of the ${moving.length} neurons that can learn ${turned === 1 ? "has" : "have"} turned to their point, all too small to be seen`;
-    if (begun[1] && !done[0]) now = "both points are being fitted";
-    else if (done[0] && begun[1] && !done[1]) now = `${name[0]} is fitted, ${name[1]} is being fitted`;
-    else if (begun[0] && !done[0]) now = `${name[0]} is being fitted`;
-    else if (done[0] && !begun[1]) now = `${name[0]} is fitted, ${name[1]} waits`;
-    else if (done[0] && done[1]) now = "both points are fitted";
+    let now = `the ${COLOURS[first]} point is ${verbs[0]}, the ${COLOURS[second]} point is ${verbs[1]}`;
+    if (verbs[0] === verbs[1]) now = `both points are ${verbs[0]}`;
+    if (verbs[0] === "waiting") now = `${turned} of the ${moving.length} neurons that can learn ${turned === 1 ? "has" : "have"} turned to their point`;
     return (
-      `At time ${t.toFixed(1)}, ${now}. Half fitted at ${flow.halfTimes[first].toFixed(1)} and ` +
+      `At time ${t.toFixed(1)}, ${now}. Theory: half fitted at ${flow.halfTimes[first].toFixed(1)} and ` +
       `${flow.halfTimes[second].toFixed(1)}, ${wait.toFixed(1)} later; a start ten times smaller adds ${more.toFixed(2)} to this wait.`
     );
   }
@@ -150,7 +145,7 @@ export function show(frame) {
   const when = (part, state) => ((part * end) / one(state)).toFixed(state.unit === "scaled" ? 2 : 1);
   const labelled = (label) => label.toFixed(2).replace("-", "−");
   figure.player("time", { from: 0, to: 1, step: 0.002, seconds: 10, show: when });
-  figure.slider("power", { label: "scale λ", values: POWERS.slice(1), show: tenToMinus });
+  figure.slider("power", { label: "first size λ", values: POWERS.slice(1), show: tenToMinus });
   figure.choice("unit", { label: "axis", options: { time: "time", scaled: "time in units of ln(1/λ)" } });
   figure.handle(curve, {
     label: "Chosen time",
@@ -160,6 +155,7 @@ export function show(frame) {
     step: [0.2, 0],
     say: (state) => `time ${when(state.time, state)}`,
   });
+  if (!narrow) figure.controls.append(figure.buttons);
   inputs.forEach(([x], i) => {
     const key = ["left", "right"][i];
     const sign = Math.sign(labels[i]);

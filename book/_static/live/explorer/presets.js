@@ -24,7 +24,6 @@ export const INITIAL = {
   start: "balanced",
   bias: "without",
   seed: 1,
-  pace: "normal",
 };
 
 export const PRESETS = {

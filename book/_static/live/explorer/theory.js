@@ -6,6 +6,7 @@ import { agreementProgram, hardMargin, leastSignedCosine } from "./programs.js";
 const SMALL = 0.01; // a start up to this scale passes for a small one
 const RIGHT_ANGLE = 0.02; // cosines up to this size pass for zero
 const ROUNDING = 1e-12;
+const AWAY = "points away from the origin";
 
 const difference = ({ w, u }) => w.map((value, k) => value - u[k]);
 const norm = (x) => Math.hypot(...x);
@@ -63,7 +64,7 @@ export function foretold(start, inputs, labels, state) {
   };
   return {
     mu: leastSignedCosine(inputs, labels),
-    alignmentNeeds: lacking(common),
+    alignmentNeeds: lacking({ [AWAY]: inputs.every(norm), ...common }),
     dropsNeed: lacking({
       "points of both classes": both,
       "points at right angles": orthogonal,
@@ -93,6 +94,7 @@ const rounded = (value) => (Math.round(100 * value) / 100 || 0).toFixed(2);
 function alignment({ mu, alignmentNeeds }, { network }, inputs, labels) {
   const { own, dead, other } = census(network, inputs, labels);
   const now = ` Now ${own} of ${network.m} neurons see exactly their own class, ${dead} nothing, ${other} something else.`;
+  if (alignmentNeeds.includes(AWAY)) return [false, needs(alignmentNeeds) + now];
   const cosine = `Least signed cosine μ = ${rounded(mu)}`;
   if (mu <= ROUNDING) return [false, `${cosine}, not above 0: the points are not orthogonally separable, and nothing is promised.${now}`];
   if (alignmentNeeds.length) return [false, `${cosine}. ${needs(alignmentNeeds)}${now}`];

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from html import escape
 
+from after_build import on_page
 from docutils import nodes
 from markup import render
 from markupsafe import Markup
@@ -117,4 +118,4 @@ def write(app: Sphinx, pagename: str, templatename: str, context: dict, doctree:
 
 def setup(app: Sphinx) -> None:
     app.add_css_file("paper.css", media="print", priority=901)
-    app.connect("html-page-context", write, priority=880)  # after the theme's buttons
+    on_page(app, write)

@@ -1,8 +1,7 @@
 """Style sheets that keep what the site uses, and fonts that keep the icons it shows."""
 
-import icons
+import css_purge
 import pytest
-import sheets
 from fontTools.fontBuilder import FontBuilder
 from fontTools.pens.ttGlyphPen import TTGlyphPen
 from fontTools.ttLib import TTFont
@@ -10,7 +9,7 @@ from fontTools.ttLib import TTFont
 PAGE = (
     '<html data-theme="dark"><body id="top" class="a b"><P class="c">x</P><mjx-box></mjx-box></body></html>'
 )
-KNOWN = sheets.names_in(PAGE)
+KNOWN = css_purge.names_in(PAGE)
 
 
 def test_the_names_of_a_page_are_its_tags_classes_and_ids():
@@ -33,7 +32,7 @@ def test_the_names_of_a_page_are_its_tags_classes_and_ids():
     ],
 )
 def test_what_can_match_is_kept(rule):
-    assert sheets.purged(rule, KNOWN).replace(" ", "") == rule.replace(" ", "").replace("'", '"')
+    assert css_purge.purged(rule, KNOWN).replace(" ", "") == rule.replace(" ", "").replace("'", '"')
 
 
 @pytest.mark.parametrize(
@@ -48,11 +47,11 @@ def test_what_can_match_is_kept(rule):
     ],
 )
 def test_what_matches_nothing_is_left_out(rule):
-    assert sheets.purged(rule, KNOWN) == ""
+    assert css_purge.purged(rule, KNOWN) == ""
 
 
 def test_of_a_list_the_selectors_stay_that_can_match():
-    assert sheets.purged("video, .c, .nowhere p{color:red}", KNOWN) == " .c{color:red}"
+    assert css_purge.purged("video, .c, .nowhere p{color:red}", KNOWN) == " .c{color:red}"
 
 
 def test_a_font_keeps_its_icons_alone(tmp_path):
@@ -72,11 +71,11 @@ def test_a_font_keeps_its_icons_alone(tmp_path):
     builder.setupPost()
     builder.save(tmp_path / "icons.ttf")
     (tmp_path / "icons.woff2").touch()
-    icons.subset(tmp_path / "icons.ttf", {0xF186})
+    css_purge.subset(tmp_path / "icons.ttf", {0xF186})
     assert [path.name for path in tmp_path.iterdir()] == ["icons.woff"]
     assert set(TTFont(tmp_path / "icons.woff").getBestCmap()) == {0xF186}
 
 
 def test_a_sheet_of_fonts_is_for_every_page():
-    rules = sheets.tinycss2.parse_stylesheet('@font-face { font-family: "x"; src: url(x.woff) }')
-    assert list(sheets.asked(rules)) == [frozenset()]
+    rules = css_purge.tinycss2.parse_stylesheet('@font-face { font-family: "x"; src: url(x.woff) }')
+    assert list(css_purge.asked(rules)) == [frozenset()]

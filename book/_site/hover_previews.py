@@ -109,4 +109,4 @@ def write_fragments(app: Sphinx) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    after_build(app, write_fragments, priority=600)  # after pages are as they stay
+    after_build(app, write_fragments)

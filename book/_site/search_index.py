@@ -1,4 +1,4 @@
-"""An index of the book: claims, errata, theorems, figures, sections and names of the library.
+"""An index of the book: subjects, claims, errata, theorems, figures, sections and names of the library.
 
 It is one classic script, which the search box loads when it is first used, so it works from the disk as well.
 """
@@ -6,10 +6,12 @@ It is one classic script, which the search box loads when it is first used, so i
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from textwrap import shorten
 
+import yaml
 from after_build import after_build
 from docutils import nodes
 from plain_text import plain
@@ -19,6 +21,8 @@ from sphinx.environment import BuildEnvironment
 from executable_claims.ledger import Paper, read_ledger
 from executable_claims.outcomes import errata_of, outcomes
 
+SUBJECTS = "book/subjects.yml"
+PLACE = re.compile(r"([^?#]+)(.*)")
 SECTIONED = (nodes.section, nodes.document)
 
 Thing = tuple[str, str, str, str, str]
@@ -82,6 +86,13 @@ def passages(env: BuildEnvironment) -> Iterator[Thing]:
                 yield "passage", line(first.astext()).rstrip("."), env.titles[page].astext(), place, ""
 
 
+def subjects(env: BuildEnvironment) -> Iterator[Thing]:
+    """The pages that `subjects.yml` has for words of readers."""
+    for place, *words in yaml.safe_load(Path(env.srcdir, SUBJECTS).read_text(encoding="utf-8")):
+        page, rest = PLACE.fullmatch(place).groups()
+        yield "subject", "; ".join(words), env.titles[page].astext(), f"{page}.html{rest}", ""
+
+
 def library(env: BuildEnvironment) -> Iterator[Thing]:
     for name, obj in env.domaindata["py"]["objects"].items():
         if not obj.aliased:
@@ -91,6 +102,7 @@ def library(env: BuildEnvironment) -> Iterator[Thing]:
 def write_index(app: Sphinx) -> None:
     env, papers = app.env, read_ledger()
     things = [
+        *subjects(env),
         *claims(env, papers),
         *errata(env, papers),
         *boxes_and_figures(env),

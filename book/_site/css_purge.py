@@ -1,4 +1,4 @@
-"""Leaves in the style sheets what the site uses, and on each page the sheets that it needs.
+"""Leaves in the style sheets and the fonts of icons what the site uses, and on each page the sheets it needs.
 
 The theme styles many things that no page here has.  A rule stays where some page, or some script, names all
 tags, classes and ids of it; states, attributes and what stands in ``:not()`` are never asked for.
@@ -14,6 +14,8 @@ from pathlib import Path
 
 import tinycss2
 from after_build import after_build
+from fontTools.subset import Options, Subsetter
+from fontTools.ttLib import TTFont
 from sphinx.application import Sphinx
 from tinycss2.ast import LiteralToken, Node, QualifiedRule
 
@@ -25,6 +27,11 @@ NESTING = ("media", "supports")
 COMMA = LiteralToken(0, 0, ",")
 PREVIEW = "preview.classic.js"  # shows parts of any page
 EVERYWHERE = frozenset({"html", "body"})
+ICON = re.compile("[\ue000-\uf8ff]")
+SOURCE = re.compile(
+    r'(url\([^()]*/fa-[\w-]+\.)woff2\) *format\("woff2"\), *url\([^()]*\.ttf\) *format\("truetype"\)'
+)
+FONTS = "vendor/fontawesome/webfonts"
 
 
 @dataclass(frozen=True)
@@ -137,5 +144,28 @@ def write_sheets(app: Sphinx) -> None:
             path.write_text(lean, encoding="utf-8")
 
 
+def subset(font: Path, icons: set[int]) -> None:
+    """Write beside a font, as WOFF, the same font with the ``icons`` alone, and remove the whole one."""
+    small = TTFont(font, recalcTimestamp=False)
+    subsetter = Subsetter(Options(layout_features=[], notdef_outline=True))
+    subsetter.populate(unicodes=icons)
+    subsetter.subset(small)
+    small.flavor = "woff"
+    small.save(font.with_suffix(".woff"))
+    font.unlink()
+    font.with_suffix(".woff2").unlink()
+
+
+def write_icons(app: Sphinx) -> None:
+    static = Path(app.outdir, "_static")
+    sheets = {path: path.read_text(encoding="utf-8") for path in static.rglob("*.css")}
+    icons = {ord(icon) for sheet in sheets.values() for icon in ICON.findall(sheet)}
+    for font in sorted((static / FONTS).glob("*.ttf")):
+        subset(font, icons)
+    for path, sheet in sheets.items():
+        path.write_text(SOURCE.sub(r'\1woff) format("woff")', sheet), encoding="utf-8")
+
+
 def setup(app: Sphinx) -> None:
-    after_build(app, write_sheets, priority=990)  # after all that writes sheets or pages
+    after_build(app, write_sheets)
+    after_build(app, write_icons)  # when the sheets name what is shown alone
