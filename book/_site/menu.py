@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import takewhile
 
+from after_build import on_page
 from bs4 import BeautifulSoup
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -37,4 +38,4 @@ def fold(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: 
 
 
 def setup(app: Sphinx) -> None:
-    app.connect("html-page-context", fold, priority=900)  # after the theme has made its menu
+    on_page(app, fold)
