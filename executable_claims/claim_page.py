@@ -44,7 +44,8 @@ def tex(formula: str, options: dict) -> str:
 
 
 PUNCTUATED = re.compile(r'<span class="math[^>]*>[^<]*</span>[.,;:!?)\]]+')
-MARKDOWN = MarkdownIt("commonmark", {"html": False}).use(dollarmath_plugin, double_inline=True, renderer=tex)
+MARKDOWN = MarkdownIt("commonmark", {"html": False, "typographer": True}).enable("smartquotes")
+MARKDOWN.use(dollarmath_plugin, double_inline=True, renderer=tex)
 
 
 def prose(text: str) -> Markup:
