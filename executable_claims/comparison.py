@@ -17,6 +17,7 @@ MISSED: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 }
 # Which way a wrong theory may move each kind of target: up (1) or down (-1).
 MOVES = {"predicted": (1, -1), "at_most": (-1,), "at_least": (1,)}
+SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 EVEN = 0.5  # from this tightening on a bound is said to have room
 
 
@@ -188,10 +189,13 @@ def notices(found: float | None, targets: Mapping[str, float]) -> str:
 
 
 def part(share: float) -> str:
-    """Say a relative error as a reader does."""
+    """Say a relative error as a reader does; what is tiny as a power of ten that is not smaller."""
     if share >= 10:
         return f"a factor {short(1 + share)}"
-    return f"{short(100 * share)} %" if share >= 1e-6 else f"{share:.0e}"
+    if share >= 1e-6:
+        return f"{short(100 * share)} %"
+    power = int(0.01 - np.log10(share))  # 1e-9, but for rounding, is a part in 10 to the 9
+    return f"a part in 10{str(power).translate(SUPERSCRIPTS)}"
 
 
 def short(value: float) -> str:

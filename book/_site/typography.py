@@ -1,11 +1,12 @@
-"""Lays out formulas and numbers.
+"""Lays out formulas, numbers and texts.
 
 Punctuation stays on the line of its formula, displays stand between paragraphs, and a number that a cell has
-computed is written with a power of ten where Python writes an exponent.
+computed is written with a power of ten where Python writes an exponent, a text without Python's quotes.
 """
 
 from __future__ import annotations
 
+import ast
 import re
 
 from docutils import nodes
@@ -15,6 +16,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 PUNCTUATION = re.compile(r"[.,;:!?)\]’”]+|-[a-z]+")
 
 EXPONENT = re.compile(r"(-?)([\d.]+)e([+-])0*(\d+)")
+QUOTED = re.compile(r"""(['"]).*\1""")
 
 
 def join_punctuation(document: nodes.Element) -> None:
@@ -58,6 +60,15 @@ def write_powers(document: nodes.Element) -> None:
             number += nodes.superscript("", "−" * (below == "-") + power)
 
 
+def unquote(document: nodes.Element) -> None:
+    """Show a text that a cell returns as it is, without quotes."""
+    for block in document.findall(nodes.literal_block):
+        if "text_plain" in block["classes"] and QUOTED.fullmatch(block.astext()):
+            block.rawsource = ast.literal_eval(block.astext())
+            block.clear()
+            block += nodes.Text(block.rawsource)
+
+
 class LayOutFormulas(SphinxPostTransform):
     default_priority = 700
 
@@ -65,6 +76,7 @@ class LayOutFormulas(SphinxPostTransform):
         join_punctuation(self.document)
         lift_displays(self.document)
         write_powers(self.document)
+        unquote(self.document)
 
 
 def setup(app: Sphinx) -> None:

@@ -79,7 +79,7 @@ def test_the_engine_is_the_installed_one_and_neither_lib_nor_torch_can_be_import
 def test_a_chapter_has_a_card_that_says_how_wrong_a_theory_it_would_notice(built):
     card = page(built, "book/logistic_map/two_cycle.html").select_one("#claim-may1976-two-cycle")
     text = " ".join(card.get_text(" ").split())
-    assert "corrected" in text and "would notice 1e-09" in text
+    assert "corrected" in text and "would notice a part in 10⁹" in text
     assert "The cycle of two points loses its stability" in card.summary.get_text()
     drawn = page(built, "book/logistic_map/two_cycle.html").select_one("#claim-may1976-fixed-point")
     assert "nine parameters" in drawn.get_text()

@@ -131,7 +131,7 @@ def test_what_no_error_of_the_theory_would_fail_is_refused():
 
 def test_a_resolution_is_said_in_words():
     assert notices(0.002, {"predicted": 1.0}) == "would notice 0.2 %"
-    assert notices(3e-9, {"predicted": 1.0}) == "would notice 3e-09"
+    assert notices(3e-9, {"predicted": 1.0}) == "would notice a part in 10⁸"
     assert notices(0.0, {"at_most": 1.0}) == "would notice anything"
     assert notices(None, {"predicted": 0.0}) == "a target of zero, without a scale"
     assert notices(0.03, {"at_most": 1.0}) == "the data come within 3 % of the bound"

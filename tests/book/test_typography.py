@@ -1,4 +1,4 @@
-"""Punctuation stays with its own formula."""
+"""Punctuation stays with its own formula, and what cells return is written for readers."""
 
 import typography
 from docutils import nodes
@@ -20,3 +20,13 @@ def test_computed_numbers_are_written_with_powers_of_ten():
     texts = [number.astext() for number in paragraph.findall(nodes.inline)]
     assert texts == ["3\u202f·\u202f10−7", "1012", "−2.5\u202f·\u202f10−3", "0.15", "1e-9 s"]
     assert len(list(paragraph.findall(nodes.superscript))) == 3
+
+
+def test_a_text_that_a_cell_returns_has_no_quotes():
+    texts = ("'four residuals are zero'", '"the paper\'s"', "1.5", "['a', 'b']")
+    page = nodes.section("", *(nodes.literal_block(one, one, classes=["text_plain"]) for one in texts))
+    source = nodes.literal_block("'a'", "'a'")
+    page += source
+    typography.unquote(page)
+    shown = [(block.astext(), block.rawsource) for block in page.findall(nodes.literal_block)]
+    assert shown == [(text, text) for text in ("four residuals are zero", "the paper's", *texts[2:], "'a'")]
