@@ -42,7 +42,7 @@ class Outcomes:
 
     ``dependent`` are the pages that show what others have found; they are written anew if ``shown``, all that
     they showed when they were last written, has changed.  ``borrowing`` are those that show more of other
-    pages, a title or a figure; they are written anew whenever a page was ``read``.
+    pages, a title or a figure; they are written anew whenever a page was ``read`` that is not always read.
     """
 
     records: dict[str, dict] = field(default_factory=dict)
@@ -135,7 +135,8 @@ def note_page(app: Sphinx, page: nodes.document) -> None:
 def pages_to_rewrite(app: Sphinx, env: BuildEnvironment) -> list[str]:
     """The pages that show verdicts or more of other pages, if what they show may have changed."""
     known = outcomes(env)
-    shown, read = json.dumps([known.records, known.pages], sort_keys=True), dict(env.all_docs)
+    shown = json.dumps([known.records, known.pages], sort_keys=True)
+    read = {page: when for page, when in env.all_docs.items() if page not in env.reread_always}
     changes = ((known.dependent, shown != known.shown), (known.borrowing, read != known.read))
     known.shown, known.read = shown, read
     return sorted({page for pages, changed in changes if changed for page in pages})

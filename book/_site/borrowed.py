@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -20,6 +21,12 @@ def borrow(env: BuildEnvironment, make: Callable[..., list[nodes.Node]], **given
     """Return a place for what a module's function makes; the page is written anew when another is read."""
     outcomes(env).borrowing.add(env.docname)
     return borrowed(make=make, given=given)
+
+
+@cache
+def doctree(env: BuildEnvironment, page: str) -> nodes.document:
+    """What was read of a page, unpickled once, for those who only look at it."""
+    return env.get_doctree(page)
 
 
 class FillBorrowed(SphinxPostTransform):

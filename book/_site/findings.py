@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from html import escape
 
-from borrowed import borrow
+from borrowed import borrow, doctree
 from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx import addnodes
@@ -55,12 +55,12 @@ class Finding(SphinxDirective):
 
 def short(app: Sphinx, here: str, page: str) -> list[nodes.Node]:
     """What a page says in short."""
-    return [short_of(app.env.get_doctree(page)).deepcopy()]
+    return [short_of(doctree(app.env, page)).deepcopy()]
 
 
 def moving(app: Sphinx, here: str, page: str, figure: str, plays: str | None) -> list[nodes.Node]:
     """A live figure of a page, with its picture and its caption."""
-    tree = app.env.get_doctree(page)
+    tree = doctree(app.env, page)
     return [figure_of(tree, figure).deepcopy(), frame_of(tree, figure, plays)]
 
 
@@ -69,7 +69,7 @@ def picture(app: Sphinx, here: str, figure: str, page: str = "") -> list[nodes.N
     there = page or page_with(app.env, figure)
     target = app.builder.get_relative_uri(here, there)
     link = nodes.reference("", "", internal=True, refuri=f"{target}#{figure}")
-    link += next(figure_of(app.env.get_doctree(there), figure).findall(nodes.image)).deepcopy()
+    link += next(figure_of(doctree(app.env, there), figure).findall(nodes.image)).deepcopy()
     if not page:
         link[0]["classes"].append("thumbnail")
     return [nodes.container("", nodes.inline("", "", link), classes=["finding-picture"])]

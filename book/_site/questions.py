@@ -7,10 +7,11 @@ of a paper stands before the chapters about it.  A part about no paper begins wi
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 import yaml
-from borrowed import borrow
+from borrowed import borrow, doctree
 from docutils import nodes
 from findings import short
 from sphinx.application import Sphinx
@@ -69,6 +70,7 @@ def question_of(page: Path) -> str:
     return question
 
 
+@cache
 def words(page: nodes.document) -> int:
     """How many words of prose a page has: no code, and none that is folded in a card."""
     folded = {id(node) for card in page.findall(details) for node in card.findall(nodes.paragraph)}
@@ -78,7 +80,7 @@ def words(page: nodes.document) -> int:
 
 
 def minutes(env: BuildEnvironment, pages: Iterable[str]) -> int:
-    return round(sum(words(env.get_doctree(page)) for page in pages) / WORDS_A_MINUTE)
+    return round(sum(words(doctree(env, page)) for page in pages) / WORDS_A_MINUTE)
 
 
 def duration(total: int) -> str:

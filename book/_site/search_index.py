@@ -13,6 +13,7 @@ from textwrap import shorten
 
 import yaml
 from after_build import after_build
+from borrowed import doctree
 from docutils import nodes
 from plain_text import plain
 from sphinx.application import Sphinx
@@ -56,7 +57,7 @@ def sections(env: BuildEnvironment) -> Iterator[Thing]:
     """The pages and their sections; what the reference of the library has is among its names."""
     for page, contents in env.tocs.items():
         chapter = env.titles[page].astext()
-        first = next(env.get_doctree(page).findall(nodes.paragraph), None)
+        first = next(doctree(env, page).findall(nodes.paragraph), None)
         yield "page", chapter, line(first.astext(), 300) if first else "", f"{page}.html", ""
         for link in contents.findall(nodes.reference):
             if link["anchorname"] and not page.startswith("book/api/"):
@@ -65,7 +66,7 @@ def sections(env: BuildEnvironment) -> Iterator[Thing]:
 
 def boxes_and_figures(env: BuildEnvironment) -> Iterator[Thing]:
     for page in env.found_docs:
-        tree, chapter = env.get_doctree(page), env.titles[page].astext()
+        tree, chapter = doctree(env, page), env.titles[page].astext()
         for figure in tree.findall(nodes.figure):
             if figure["ids"] and (caption := next(figure.findall(nodes.caption), None)):
                 yield "figure", line(caption.astext()), chapter, f"{page}.html#{figure['ids'][0]}", ""
@@ -77,7 +78,7 @@ def boxes_and_figures(env: BuildEnvironment) -> Iterator[Thing]:
 def passages(env: BuildEnvironment) -> Iterator[Thing]:
     """What paragraphs of chapters begin with in bold or italics, and end with a full stop: their subject."""
     for page in env.found_docs:
-        for paragraph in env.get_doctree(page).findall(nodes.paragraph):
+        for paragraph in doctree(env, page).findall(nodes.paragraph):
             first, section = paragraph.next_node(), paragraph.parent
             if isinstance(first, nodes.strong | nodes.emphasis) and first.astext().endswith((".", "?")):
                 while not (isinstance(section, nodes.section) and isinstance(section.parent, SECTIONED)):

@@ -2,7 +2,7 @@
 
 from itertools import chain
 from pathlib import Path
-from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 from docutils import nodes
@@ -31,7 +31,7 @@ def test_prose_is_counted_and_neither_code_nor_what_is_folded(lengths, folded):
 
 def test_minutes_are_those_of_all_pages_together():
     pages = {"a": page(nodes.paragraph("", "word " * WORDS_A_MINUTE)), "b": page(nodes.title("", "word"))}
-    env = SimpleNamespace(get_doctree=pages.get)
+    env = Mock(get_doctree=pages.get)
     assert minutes(env, ["a", "b", "a"]) == 2 and minutes(env, ["b"]) == 0
     assert (duration(59), duration(90), duration(100)) == ("59 minutes", "90 minutes", "2 hours")
 
