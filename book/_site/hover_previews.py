@@ -43,7 +43,7 @@ def opening(section: Tag) -> str:
     for part in heading.find_next_siblings():
         if part.name == "section" or length > OPENING:
             break
-        if part.name == "p" or {"math", "math-wrapper"} & set(part.get("class", ())):
+        if part.name == "p" or "math" in part.get("class", ()):
             parts.append(part)
             length += len(part.get_text())
     return "".join(map(str, parts))
