@@ -16,10 +16,11 @@ from html import escape, unescape
 from pathlib import Path
 
 from after_build import after_build
-from bs4 import BeautifulSoup, SoupStrainer, Tag
+from bs4 import BeautifulSoup, Tag
 from sphinx.application import Sphinx
 
 LINK = re.compile(r'<a class="[^"]*\binternal\b[^"]*" href="([^"#]+)#?([^"]*)"')
+ARTICLE = re.compile(r"<article.*</article>", re.S)
 # The first three as in preview.js, which shows what stands on its own page.
 KINDS = "div.math, div.proof, figure, details.claim-card, div.erratum, div.citation"
 OPENING = 400  # characters of the first lines
@@ -92,13 +93,15 @@ def write_fragments(app: Sphinx) -> None:
     for left in set(folder.rglob("*.js")).difference(folder / f"{name}.js" for name in pages.values()):
         left.unlink()  # of a page that is no more
     for page, name in pages.items():
-        source = "\n".join([html[page], *sorted(wanted[page])])
+        # Not the whole page: other parts of the site change its head after this one.
+        article = ARTICLE.search(html[page])[0]
+        source = "\n".join([article, *sorted(wanted[page])])
         mark = f"// {hashlib.sha256(source.encode()).hexdigest()}\n"
         target = folder / f"{name}.js"
         if target.exists() and target.read_text(encoding="utf-8").startswith(mark):
             continue  # neither the page nor what is asked of it has changed
-        article = BeautifulSoup(html[page], "html.parser", parse_only=SoupStrainer("article"))
-        places = {tag["id"]: tag for tag in article.find_all(id=True)} | {"": article.find("section")}
+        tree = BeautifulSoup(article, "html.parser")
+        places = {tag["id"]: tag for tag in tree.find_all(id=True)} | {"": tree.find("section")}
         found = {anchor: shown(places[anchor]) for anchor in sorted(wanted[page]) if anchor in places}
         stored = {anchor: fragment(text, page) for anchor, text in found.items() if text}
         target.parent.mkdir(parents=True, exist_ok=True)
