@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from after_build import on_page
+from look import on_page
 from sphinx.application import Sphinx
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from after_build import after_build, on_page
+from look import after_build, on_page
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 

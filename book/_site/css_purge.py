@@ -1,4 +1,4 @@
-"""Leaves in the style sheets and the fonts of icons what the site uses, and on each page the sheets it needs.
+"""Leaves in the style sheets and the fonts of icons what the site uses.
 
 The theme styles many things that no page here has.  A rule stays where some page, or some script, names all
 tags, classes and ids of it; states, attributes and what stands in ``:not()`` are never asked for.
@@ -8,38 +8,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 import tinycss2
-from after_build import after_build
 from fontTools.subset import Options, Subsetter
 from fontTools.ttLib import TTFont
+from look import after_build
 from sphinx.application import Sphinx
-from tinycss2.ast import LiteralToken, Node, QualifiedRule
+from tinycss2.ast import LiteralToken, Node
 
 SCRIPT = re.compile(r'<script[^>]*\ssrc="[^"]*_static/([^"?]+\.js)')
 NAMES = re.compile(r'<([a-z][\w-]*)|\s(?:class|id)="([^"]*)"', re.I)
 WORDS = re.compile(r"[A-Za-z_][\w-]*")
-LINK = re.compile(r'\s*<link[^>]*\shref="[^"]*_static/([^"?]+\.css)[^>]*>')
 NESTING = ("media", "supports")
 COMMA = LiteralToken(0, 0, ",")
-PREVIEW = "preview.classic.js"  # shows parts of any page
-EVERYWHERE = frozenset({"html", "body"})
 ICON = re.compile("[\ue000-\uf8ff]")
 SOURCE = re.compile(
     r'(url\([^()]*/fa-[\w-]+\.)woff2\) *format\("woff2"\), *url\([^()]*\.ttf\) *format\("truetype"\)'
 )
 FONTS = "vendor/fontawesome/webfonts"
-
-
-@dataclass(frozen=True)
-class Part:
-    """One selector of a list, and the tags, classes and ids without which it matches nothing."""
-
-    nodes: tuple[Node, ...]
-    names: frozenset[str]
 
 
 def split(tokens: Iterable[Node]) -> list[list[Node]]:
@@ -67,18 +54,14 @@ def named(tokens: Iterable[Node]) -> Iterator[str]:
         before = token.value if token.type == "literal" else ""
 
 
-def parts_of(rule: QualifiedRule) -> list[Part]:
-    return [Part(tuple(part), frozenset(named(part))) for part in split(rule.prelude)]
-
-
 def kept(rules: Iterable[Node], known: frozenset[str]) -> Iterator[Node]:
     """Yield the rules of which every name is known, without the selectors of which some name is not."""
     for rule in rules:
         if rule.type == "qualified-rule":
-            parts = [part for part in parts_of(rule) if part.names <= known]
+            parts = [part for part in split(rule.prelude) if known.issuperset(named(part))]
             if not parts:
                 continue
-            rule.prelude = [node for part in parts for node in (COMMA, *part.nodes)][1:]
+            rule.prelude = [node for part in parts for node in (COMMA, *part)][1:]
         elif rule.type == "at-rule" and rule.lower_at_keyword in NESTING:
             inside = tinycss2.parse_rule_list(rule.content, skip_comments=True, skip_whitespace=True)
             rule.content = list(kept(inside, known))
@@ -101,47 +84,18 @@ def names_in(page: str) -> frozenset[str]:
     return frozenset(found)
 
 
-def asked(rules: Iterable[Node]) -> Iterator[frozenset[str]]:
-    """Yield, for each selector that does not style every page, the names it asks for; for a font, none."""
-    for rule in rules:
-        if rule.type == "qualified-rule":
-            yield from (part.names for part in parts_of(rule) if not part.names <= EVERYWHERE)
-        elif rule.type == "at-rule" and rule.lower_at_keyword in NESTING:
-            yield from asked(tinycss2.parse_rule_list(rule.content, skip_comments=True, skip_whitespace=True))
-        elif rule.type == "at-rule" and rule.lower_at_keyword == "font-face":
-            yield frozenset()  # any sheet may name the font
-
-
-@cache
-def words_of(script: Path) -> frozenset[str]:
-    return frozenset(WORDS.findall(script.read_text(encoding="utf-8")))
-
-
 def write_sheets(app: Sphinx) -> None:
-    """Purge all sheets of what no page uses, and take from each page the sheets that do nothing there."""
+    """Purge all sheets of what no page, no preview and no script uses."""
     static = Path(app.outdir, "_static")
-    fragments = [path.read_text(encoding="utf-8") for path in static.glob("fragments/**/*.js")]
-    in_previews = names_in("".join(fragments).replace('\\"', '"'))
-    known: dict[Path, frozenset[str]] = {}
-    for path in Path(app.outdir).rglob("*.html"):
-        page = path.read_text(encoding="utf-8")
-        scripts = SCRIPT.findall(page)
-        known[path] = names_in(page).union(*(words_of(static / name) for name in scripts))
-        if PREVIEW in scripts:
-            known[path] |= in_previews
-    everything = frozenset().union(*known.values())
-    needs: dict[str, set[frozenset[str]]] = {}
+    pages = [path.read_text(encoding="utf-8") for path in Path(app.outdir).rglob("*.html")]
+    previews = [
+        path.read_text(encoding="utf-8").replace('\\"', '"') for path in static.glob("fragments/**/*.js")
+    ]
+    scripts = {static / name for page in pages for name in SCRIPT.findall(page)}
+    words = (WORDS.findall(path.read_text(encoding="utf-8")) for path in scripts)
+    known = frozenset().union(*map(names_in, pages + previews), *words)
     for path in static.rglob("*.css"):
-        sheet = purged(path.read_text(encoding="utf-8"), everything)
-        path.write_text(sheet, encoding="utf-8")
-        rules = tinycss2.parse_stylesheet(sheet, skip_comments=True, skip_whitespace=True)
-        needs[path.relative_to(static).as_posix()] = set(asked(rules))
-    for path, names in known.items():
-        page = path.read_text(encoding="utf-8")
-        used = {sheet for sheet, parts in needs.items() if any(part <= names for part in parts)}
-        lean = LINK.sub(lambda found, used=used: found[0] if found[1] in used else "", page)
-        if lean != page:
-            path.write_text(lean, encoding="utf-8")
+        path.write_text(purged(path.read_text(encoding="utf-8"), known), encoding="utf-8")
 
 
 def subset(font: Path, icons: set[int]) -> None:

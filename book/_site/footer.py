@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from html import escape
 
-from after_build import on_page
 from docutils import nodes
-from markup import render
+from look import on_page, render
 from markupsafe import Markup
 from provenance import LICENCE, citation, commit, now, report_address, repository
 from sphinx.application import Sphinx

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from html import escape, unescape
 from pathlib import Path
 
-from after_build import after_build
 from bs4 import BeautifulSoup, Tag
+from look import after_build
 from sphinx.application import Sphinx
 
 LINK = re.compile(r'<a class="[^"]*\binternal\b[^"]*" href="([^"#]+)#?([^"]*)"')

@@ -2,19 +2,16 @@
 
 Drops scripts that a page does not need, or that only work with a network, and refuses figures without
 alternative text.  The theme's colours are chosen before anything is drawn, the font of the text is fetched
-with the style sheets, and pictures have their size in the page and are fetched when they are near.
+with the style sheets, scripts do not hold a page up, and pictures are fetched when they are near.
 """
 
 from __future__ import annotations
 
 import re
-from functools import cache
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
-import imagesize
-from after_build import after_build, on_page
 from docutils import nodes
-from markup import render
+from look import after_build, on_page, render
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
@@ -24,25 +21,15 @@ PLACES = '<p class="chapter-actions">', "</h1>"
 SWITCH = (
     '<button type="button" class="fold-switch pst-js-only" aria-pressed="false">Show code and checks</button>'
 )
-PICTURE = re.compile(r'<img (?![^>]*\bloading=)(?=[^>]*src="([^"]*_images/[^"]*)")')
-# The icons come from a font; what a search needs is on its own page.
+# The icons come from a font, no page has tabs, and hints stand open; what a search needs is on its own page.
 UNNEEDED = re.compile(
-    r"<(?:script|link)[^>]*/scripts/fontawesome\.js[^>]*>(?:</script>)?\s*"
+    r"<(?:script|link)[^>]*/(?:scripts/fontawesome|design-tabs|togglebutton)\.js[^>]*>(?:</script>)?\s*"
     r'|<script type="text/x-thebe-config">.*?</script>\s*(?:<script>\s*kernelName[^<]*</script>\s*)?',
     re.S,
 )
 VIEWPORT = re.compile(r'<meta name="viewport"[^>]*>\s*')
 UNNAMED = re.compile(r'(<summary)(>\s*<span class="toctree-toggle")')
 SEARCH = re.compile(r'<script[^>]*src="[^"]*(?:searchtools|language_data|searchindex)\.js[^>]*></script>\s*')
-# What some scripts are for: a page without it does without the script, and without its settings.
-USES = {
-    "togglebutton": re.compile(r'class="(?:(?:[^"]* )?toggle[ "]|[^"]*\badmonition [^"]*\bdropdown[ "])'),
-    "design-tabs": re.compile(r'class="[^"]*\bsd-tab-'),
-    "clipboard.min": re.compile(r'<div class="highlight'),
-    "copybutton": re.compile(r'<div class="highlight'),
-}
-SCRIPT = re.compile(r"<script[^>]*/(?P<name>[\w.-]+)\.js[^>]*></script>\s*")
-SETTING = re.compile(r"<script>(?:let|var) (?:toggleHint|toggleOpen|togglebutton)[^<]*</script>\s*")
 WAITING = re.compile(r'<script (?=[^>]*src="[^"]*_static/(?!documentation_options|live/))(?!defer)')
 # It only imports the other, which a browser would learn late.
 IMPORTING, IMPORTED = re.compile(r'_static/styles/theme\.css[^"]*'), "_static/basic.css"
@@ -63,40 +50,13 @@ def with_switch(body: str) -> str:
     return body.replace(place, place + SWITCH, 1)
 
 
-@cache
-def size(path: Path) -> tuple[int, int]:
-    """Return width and height of a picture in pixels."""
-    width, height = imagesize.get(path)
-    return round(width), round(height)
-
-
-def with_sizes(body: str, pictures: dict[str, Path]) -> str:
-    """Return the page with the sizes of its ``pictures`` (by file name), each fetched when it is near."""
-
-    def sized(found: re.Match) -> str:
-        width, height = size(pictures[PurePosixPath(found[1]).name])
-        return f'<img loading="lazy" decoding="async" width="{width}" height="{height}" '
-
-    return PICTURE.sub(sized, body)
-
-
 def settle(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.Node | None) -> None:
     for files in ("script_files", "css_files"):
         context[files] = [one for one in context[files] if "thebe" not in str(one)]
-    pictures = {name: Path(app.srcdir, source) for source, name in app.builder.images.items()}
-    body = context.get("body", "").replace("<table ", '<table tabindex="0" ')
-    context["body"] = with_sizes(with_switch(body), pictures)
+    body = with_switch(context.get("body", ""))
+    body = body.replace("<img ", '<img loading="lazy" ').replace("<table ", '<table tabindex="0" ')
+    context["body"] = body
     context["metatags"] = render("preload.html") + context.get("metatags", "")
-
-
-def lean(page: str) -> str:
-    """Return a page without the scripts that nothing on it uses; the others do not hold it up."""
-    for name, use in USES.items():
-        if not use.search(page):
-            page = SCRIPT.sub(lambda found, name=name: "" if found["name"] == name else found[0], page)
-    if "/togglebutton.js" not in page:
-        page = SETTING.sub("", page)
-    return WAITING.sub("<script defer ", SEARCH.sub("", page))
 
 
 def finish(app: Sphinx) -> None:
@@ -106,7 +66,8 @@ def finish(app: Sphinx) -> None:
         page = IMPORTING.sub(IMPORTED, page)
         if first := VIEWPORT.search(page):  # docutils, Sphinx and the theme write one each
             page = page[: first.end()] + VIEWPORT.sub("", page[first.end() :])
-        page = page if path.name == "search.html" else lean(page)
+        if path.name != "search.html":
+            page = WAITING.sub("<script defer ", SEARCH.sub("", page))
         if page != source:
             path.write_text(page, encoding="utf-8")
     for pattern in NOT_SERVED:

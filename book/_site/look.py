@@ -5,17 +5,52 @@ A part that changes pages, or writes beside them, does so after those that stand
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from sphinx.application import Sphinx
 
 PARTS = (
     # What pages say.
-    *("borrowed", "questions", "provenance", "findings", "numbering", "menu", "api_reference", "drawings"),
-    *("typography", "notebooks"),
+    *(
+        "borrowed",
+        "questions",
+        "provenance",
+        "contents",
+        "api_reference",
+        "drawings",
+        "typography",
+        "notebooks",
+    ),
     # What stands around it.
-    *("classic_scripts", "footer", "lean_pages", "link_previews", "mathematics"),
+    *("classic_scripts", "footer", "lean_pages", "entrances", "mathematics"),
     # What is made of all pages.
-    *("search_index", "hover_previews", "entrances", "css_purge"),
+    *("search_index", "hover_previews", "css_purge"),
 )
+AFTER_THE_THEME = 900
+FOLDER = Path(__file__).parent / "templates"
+TEMPLATES = Environment(loader=FileSystemLoader(FOLDER), autoescape=True, undefined=StrictUndefined)
+
+
+def render(template: str, **data) -> str:
+    """Return what a template of the site makes of data, which may hold markup."""
+    return TEMPLATES.get_template(template).render(data)
+
+
+def on_page(app: Sphinx, change: Callable[..., None]) -> None:
+    """Let ``change`` see every page when the theme has made its parts."""
+    app.connect("html-page-context", change, AFTER_THE_THEME)
+
+
+def after_build(app: Sphinx, write: Callable[[Sphinx], None]) -> None:
+    """Let ``write`` do its part after every build of pages that has not failed."""
+
+    def written(app: Sphinx, exception: Exception | None) -> None:
+        if exception is None and app.builder.format == "html":
+            write(app)
+
+    app.connect("build-finished", written, AFTER_THE_THEME)
 
 
 def setup(app: Sphinx) -> dict:

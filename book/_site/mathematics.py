@@ -1,7 +1,8 @@
 """Typesets the formulas of the site while it is built: a page arrives with them, and needs no script.
 
 MathJax, from the package that also has its fonts, runs in the V8 engine of the package mini-racer.  What
-Sphinx writes as TeX becomes HTML for the eye and MathML for screen readers.
+Sphinx writes as TeX becomes HTML for the eye and MathML for screen readers; where no formula can stand, in
+titles, previews and the index of the search, it becomes plain characters.
 """
 
 from __future__ import annotations
@@ -15,8 +16,7 @@ import shutil
 from importlib import metadata
 from pathlib import Path
 
-from after_build import after_build, on_page
-from markup import FOLDER
+from look import FOLDER, after_build, on_page
 from py_mini_racer import JSEvalException, MiniRacer
 from sphinx.application import Sphinx
 from sphinx.util import logging
@@ -39,6 +39,24 @@ FORMULA = re.compile(
     r'(<span class="eqno">.*?</span>)?(.*?)(</\2>)',
     re.S,
 )
+
+CHARACTERS = """
+alpha α beta β gamma γ delta δ varepsilon ε epsilon ε zeta ζ eta η theta θ kappa κ lambda λ mu μ nu
+ν xi ξ pi π rho ρ sigma σ tau τ varphi φ chi χ psi ψ omega ω Gamma Γ Delta Δ Theta Θ Lambda Λ Sigma
+Σ Phi Φ ell ℓ nabla ∇ partial ∂ infty ∞ sum ∑ int ∫ le ≤ ge ≥ ne ≠ neq ≠ approx ≈ sim ~ in ∈ notin ∉
+to → mapsto ↦ leftarrow ← times × cdot · pm ± mp ∓ cup ∪ setminus ∖ circ ∘ dots … perp ⊥ top ᵀ
+propto ∝ ll ≪ gg ≫ emptyset ∅ star * dagger † sqrt √ langle ⟨ rangle ⟩ lVert ‖ rVert ‖ lvert | rvert
+| angle ∠ prime ′ bar ¯ hat ^ tilde ~ dot ˙
+"""
+NAMES, SHOWN = CHARACTERS.split()[::2], CHARACTERS.split()[1::2]
+SYMBOLS = dict(zip(NAMES, SHOWN, strict=True)) | {"quad": " ", "qquad": " ", "|": "‖"}
+LAYOUT = re.compile(
+    r"\\(?:begin|end)\{\w+\}|\\(?:[Bb]igg?[lr]?|left|right|rm|textstyle)(?![A-Za-z])|\\[\\!,; ]|&"
+)
+NAMED = re.compile(r"\\(?:operatorname|text|mathrm|mathbf|mathbb|mathcal)\s*(?:\{([^{}]*)\}|(\w))")
+SCRIPT = re.compile(r"([_^√¯˙~])\s*\{([^{}]*)\}")
+FRACTION = re.compile(r"\\[td]?frac\s*(\{[^{}]*\}|\w)\s*(\{[^{}]*\}|\w)")
+COMMAND = re.compile(r"\\(?![td]?frac)([A-Za-z]+|\|)\s*")
 
 
 @functools.cache
@@ -116,6 +134,26 @@ def write_sheet(app: Sphinx) -> None:
     sheet = engine(macros).eval("adaptor.textContent(chtml.styleSheet(page))")
     (static / "mathematics.css").write_text(sheet, encoding="utf-8")
     shutil.copytree(mathjax() / FONTS, static / "mathematics", dirs_exist_ok=True)
+
+
+def plain(text: str) -> str:
+    """A text with TeX as one line of characters, as far as that goes: fractions get a slash."""
+    text = NAMED.sub(lambda found: found[1] or found[2], LAYOUT.sub(" ", text))
+    text = text.replace(r"\{", "❴").replace(r"\}", "❵")
+    text = COMMAND.sub(lambda found: SYMBOLS.get(found[1], f" {found[1]} "), text)
+    before = ""
+    while text != before:
+        before = text
+        text = SCRIPT.sub(lambda found: found[1] + bracketed(found[2]), text)
+        text = FRACTION.sub(lambda found: f"{bracketed(found[1])}/{bracketed(found[2])}", text)
+    text = re.sub(r"[{}$]|(?<![\^(])\*", "", text).replace("❴", "{").replace("❵", "}")
+    return re.sub(r"(?<=\() | (?=[_^),.;:])", "", " ".join(text.split()))
+
+
+def bracketed(tex: str) -> str:
+    """What stands above, below or in a fraction, in brackets if it is more than a symbol."""
+    inside = tex.removeprefix("{").removesuffix("}").strip()
+    return inside if re.fullmatch(r"[^\W_]+|[*+-]", inside) else f"({inside})"
 
 
 def setup(app: Sphinx) -> None:

@@ -11,7 +11,6 @@ import re
 from pathlib import Path
 
 import nbformat
-from after_build import after_build
 from docutils import nodes
 from footer import run_time
 from provenance import repository
@@ -43,7 +42,6 @@ try:
     find_book()
 except (ImportError, ValueError):
     raise SystemExit("{how}") from None"""
-WRITTEN: set[str] = set()  # by this build
 
 
 def glued_values(notebook: nbformat.NotebookNode) -> dict[str, object]:
@@ -130,21 +128,10 @@ def offered_notebook(env: BuildEnvironment, docname: str) -> nbformat.NotebookNo
 def offer(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document) -> None:
     if doctree is not None and pagename in page_keys(app.env):
         context["ipynb_source"] = f"{pagename}.ipynb"
-        WRITTEN.add(pagename)
-
-
-def write(app: Sphinx) -> None:
-    sources = Path(app.outdir, "_sources")
-    targets = {docname: (sources / docname).with_suffix(".ipynb") for docname in page_keys(app.env)}
-    for left in set(sources.rglob("*.ipynb")).difference(targets.values()):
-        left.unlink()  # of a page that is no more
-    for docname, target in targets.items():
-        if target.exists() and docname not in WRITTEN:
-            continue
+        target = Path(app.outdir, "_sources", f"{pagename}.ipynb")
         target.parent.mkdir(parents=True, exist_ok=True)
-        nbformat.write(offered_notebook(app.env, docname), target)
+        nbformat.write(offered_notebook(app.env, pagename), target)
 
 
 def setup(app: Sphinx) -> None:
     app.connect("html-page-context", offer, priority=400)
-    after_build(app, write)

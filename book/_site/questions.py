@@ -11,9 +11,8 @@ from functools import cache
 from pathlib import Path
 
 import yaml
-from borrowed import borrow, doctree
+from borrowed import borrow, doctree, short
 from docutils import nodes
-from findings import short
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.errors import ExtensionError
@@ -27,20 +26,24 @@ PAPERS = "book/papers/"
 REFERENCE = Path("book/api")
 
 
-def listed(entries: Iterable[dict]) -> Iterator[str]:
-    """The pages of a table of contents, in its order."""
+def listed(entries: Iterable[dict], below: bool = False) -> Iterator[tuple[str, bool]]:
+    """The pages of a table of contents, in its order, and whether each stands below a chapter."""
     for entry in entries:
         if "file" in entry:
-            yield entry["file"]
-        yield from listed([inner for name in ("chapters", "sections") for inner in entry.get(name, ())])
+            yield entry["file"], below
+        yield from listed(entry.get("chapters", ()), below)
+        yield from listed(entry.get("sections", ()), True)
+
+
+def contents(folder: Path) -> list[tuple[str, bool]]:
+    return [*listed(yaml.safe_load((folder / "_toc.yml").read_text(encoding="utf-8"))["parts"])]
 
 
 def parts(folder: Path) -> dict[str, list[str]]:
     """The chapters of each part, which has a folder: of one on a paper, by the page of the paper."""
-    contents = yaml.safe_load((folder / "_toc.yml").read_text(encoding="utf-8"))
     found: dict[str, list[str]] = {}
     chapters: list[str] = []
-    for page in listed(contents["parts"]):
+    for page, _ in contents(folder):
         if page.startswith(PAPERS):
             chapters = found[page] = []
         elif page.count("/") > 1 and (own := Path(page).parent) != REFERENCE:
@@ -52,13 +55,7 @@ def parts(folder: Path) -> dict[str, list[str]]:
 
 def offshoots(folder: Path) -> set[str]:
     """The pages that stand below a chapter."""
-
-    def below(entries: Iterable[dict]) -> Iterator[str]:
-        for entry in entries:
-            yield from listed(entry.get("sections", ()))
-            yield from below(entry.get("chapters", ()))
-
-    return set(below(yaml.safe_load((folder / "_toc.yml").read_text(encoding="utf-8"))["parts"]))
+    return {page for page, below in contents(folder) if below}
 
 
 def question_of(page: Path) -> str:

@@ -12,10 +12,10 @@ from pathlib import Path
 from textwrap import shorten
 
 import yaml
-from after_build import after_build
 from borrowed import doctree
 from docutils import nodes
-from plain_text import plain
+from look import after_build
+from mathematics import plain
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 

@@ -1,4 +1,4 @@
-"""Lays out formulas, numbers and texts.
+"""Lays out formulas, numbers and texts, and folds solutions.
 
 Punctuation stays on the line of its formula, displays stand between paragraphs, and a number that a cell has
 computed is written with a power of ten where Python writes an exponent, a text without Python's quotes.
@@ -12,6 +12,8 @@ import re
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
+
+from executable_claims.layout import details, summary
 
 PUNCTUATION = re.compile(r"[.,;:!?)\]’”]+|-[a-z]+")
 
@@ -69,6 +71,15 @@ def unquote(document: nodes.Element) -> None:
             block += nodes.Text(block.rawsource)
 
 
+def fold(document: nodes.Element) -> None:
+    """Let a box of the class ``dropdown`` open by itself, without a script."""
+    for box in list(document.findall(nodes.admonition)):
+        if "dropdown" in box["classes"]:
+            title, *inside = box.children
+            line = summary("", *title.children, classes=["admonition-title"])
+            box.replace_self(details("", line, *inside, classes=["admonition", "solution"]))
+
+
 class LayOutFormulas(SphinxPostTransform):
     default_priority = 700
 
@@ -77,6 +88,7 @@ class LayOutFormulas(SphinxPostTransform):
         lift_displays(self.document)
         write_powers(self.document)
         unquote(self.document)
+        fold(self.document)
 
 
 def setup(app: Sphinx) -> None:

@@ -74,8 +74,3 @@ def test_a_font_keeps_its_icons_alone(tmp_path):
     css_purge.subset(tmp_path / "icons.ttf", {0xF186})
     assert [path.name for path in tmp_path.iterdir()] == ["icons.woff"]
     assert set(TTFont(tmp_path / "icons.woff").getBestCmap()) == {0xF186}
-
-
-def test_a_sheet_of_fonts_is_for_every_page():
-    rules = css_purge.tinycss2.parse_stylesheet('@font-face { font-family: "x"; src: url(x.woff) }')
-    assert list(css_purge.asked(rules)) == [frozenset()]

@@ -90,15 +90,7 @@ def test_colours_are_roles_and_coordinates_short():
     assert paths and not any(re.search(r"\.\d{3}", path) for path in paths)
 
 
-def test_names_are_those_of_the_drawing():
-    figure, axes = figures.panels(2)
-    for one in axes:
-        one.plot([0, 1], [0, 1], "o")
-    first, second = drawn(figure, "a"), drawn(figure, "b")
-    for page, name in ((first, "a"), (second, "b")):
-        ids = [element["id"] for element in page.select("[id]")]
-        used = {use["xlink:href"][1:] for use in page.find_all("use")}
-        clips = {one["clip-path"][5:-1] for one in page.select("[clip-path]")}
-        assert len(ids) == len(set(ids))
-        assert set(ids) == used | clips and all(one.startswith(f"{name}-") for one in ids)
-    assert first.span["aria-label"] == 'what is "seen"' and first.span["role"] == "img"
+def test_a_drawing_says_what_is_seen():
+    figure, _ = figures.panels()
+    page = drawn(figure)
+    assert page.span["aria-label"] == 'what is "seen"' and page.span["role"] == "img"

@@ -7,7 +7,7 @@ import pytest
 from docutils import nodes
 from docutils.parsers.rst import DirectiveError
 from hover_previews import moved
-from plain_text import plain
+from mathematics import plain
 
 from executable_claims.ledger import STATEMENTS, VERDICTS, Thing, read_ledger
 from executable_claims.outcomes import NOT_YET, SERIOUS, Outcomes

@@ -4,7 +4,7 @@ import math
 import re
 
 import pytest
-from paper_values import read_papers
+from side_by_side import read_papers
 
 from executable_claims.ledger import find_claim, read_ledger
 

@@ -7,10 +7,9 @@ from xml.etree import ElementTree
 import footer
 import provenance
 import pytest
-import record_commands
 from bs4 import BeautifulSoup
-from link_previews import SIZE, Preview, picture, tags
-from markup import render
+from entrances import tags
+from look import render
 from sphinx.errors import ExtensionError
 
 from experiments.records import RECORDS, command
@@ -49,25 +48,18 @@ def test_the_time_of_a_run_is_in_whole_seconds_and_never_none(monkeypatch, taken
 
 
 def test_tags_say_what_the_preview_says_whatever_its_characters():
-    preview = Preview('The "book"', "a < b & c", "λ ≤ 'μ'")
-    soup = BeautifulSoup(tags(preview, "p.png", "https://a.org/p"), "html.parser")
+    title, text = 'The "book"', "a < b & c, λ ≤ 'μ'"
+    config = SimpleNamespace(html_title="Book", html_baseurl="https://a.org/")
+    soup = BeautifulSoup(tags(SimpleNamespace(config=config), "p.html", title, text), "html.parser")
     found = {tag.get("name") or tag.get("property"): tag["content"] for tag in soup.find_all("meta")}
-    assert found["og:title"] == preview.title and found["og:site_name"] == preview.book
-    assert found["description"] == found["og:description"] == preview.text
-    assert (found["og:image"], found["og:url"]) == ("p.png", "https://a.org/p")
-    assert "og:url" not in tags(preview, "p.png")
-
-
-@pytest.mark.parametrize(
-    "verdict", ["", "verified", "corrected", "refuted", "stand-in", "not yet", "not here"]
-)
-def test_a_picture_has_room_for_any_text(verdict):
-    for text in ("", "word " * 200):
-        image = picture(Preview("Book", f"Title {text}", text, verdict)).convert("RGB")
-        assert image.size == SIZE
-        for edge in ((SIZE[0] - 20, 0, *SIZE), (30, SIZE[1] - 40, *SIZE)):
-            [(_, colour)] = image.crop(edge).getcolors()
-            assert min(colour) > 250, "text reaches the edge"
+    assert (found["og:title"], found["og:site_name"]) == (title, "Book")
+    assert found["description"] == found["og:description"] == text
+    assert (found["og:image"], found["og:url"]) == (
+        "https://a.org/_static/picture.png",
+        "https://a.org/p.html",
+    )
+    config.html_baseurl = ""
+    assert "og:url" not in tags(SimpleNamespace(config=config), "p.html", title, text)
 
 
 def test_a_site_map_is_xml_with_whole_addresses():
@@ -84,7 +76,7 @@ def test_what_rests_on_a_record_has_the_commands_that_make_it_anew():
     pages = {path for path in BOOK.glob("*/*.md") if "format_name: myst" in path.read_text()[:400]}
     commands = {}
     for page in pages:
-        commands |= record_commands.commands_by_claim(page)
+        commands |= provenance.commands_by_claim(page)
     known = {command(path.parent.name, path.stem) for path in RECORDS.glob("*/*.json")}
     assert set().union(*commands.values()) <= known
     assert {claim for claim in SEEN_IN_A_RECORD if not commands[claim]} == set()

@@ -10,8 +10,7 @@ import pytest
 import side_by_side
 from hypothesis import given
 from hypothesis import strategies as st
-from paper_values import read_papers
-from side_by_side import Measurement, Reading, show_number, show_spread
+from side_by_side import Measurement, Reading, read_papers, show_number, show_spread
 
 from experiments.records import NoRecord
 from tests.book import test_book

@@ -123,24 +123,6 @@ def open_page(browser):
     assert errors == []
 
 
-@pytest.fixture(scope="session")
-def call(browser, address):
-    """Call a function with the exports `m` of a module of the site, and return what it returns."""
-    page = browser.new_page()
-    page.goto(f"{address}/_static/book.css")
-
-    def called(module, function, *given):
-        script = f"""async (given) => {{
-          const m = await import("/_static/{module}.js");
-          const value = ({function})(...given);
-          return ArrayBuffer.isView(value) ? [...value] : value;
-        }}"""
-        return page.evaluate(script, list(given))
-
-    yield called
-    page.close()
-
-
 def unfold(page):
     """Open what is folded, and lay out what is far below the screen as well, with its fonts."""
     page.evaluate("document.querySelectorAll('.bd-article details').forEach((one) => (one.open = true))")
@@ -156,6 +138,11 @@ def lay_out_all(page):
 def beyond(page):
     """By how many pixels a page is wider than its screen."""
     return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+
+
+def boxes(locator):
+    """The places of all that is meant on the screen, with their sides."""
+    return locator.evaluate_all("all => all.map((one) => one.getBoundingClientRect().toJSON())")
 
 
 def contrast(one, other):

@@ -5,10 +5,8 @@ import os
 import re
 import subprocess
 import zipfile
-from urllib.parse import unquote, urldefrag, urljoin
 
 import pytest
-from PIL import Image
 
 from executable_claims.ledger import NOT_HERE, read_ledger
 from tests.site.conftest import CHAPTERS
@@ -38,22 +36,12 @@ def test_every_page_has_one_description_without_markup(heads):
     assert sum(dict(heads[path])["description"].startswith("At the end you will") for path in CHAPTERS) > 60
 
 
-def test_every_preview_has_a_picture_and_says_what_the_page_says(heads, site):
-    sizes = {}
+def test_a_preview_says_what_the_page_says(heads):
     for path, properties in heads.items():
         found = dict(properties)
-        if path == "404.html":
-            continue
-        assert found["twitter:card"] == "summary_large_image"
-        assert found["og:description"] == found["description"] and found["og:title"]
-        address = found["og:image"]
-        assert address.startswith(ADDRESS or ("../", "_previews/")), "previews need whole addresses"
-        picture = site / urljoin(f"{ADDRESS}/{path}", address).removeprefix(f"{ADDRESS}/")
-        if picture not in sizes:
-            with Image.open(picture) as image:
-                sizes[picture] = image.size
-            assert picture.stat().st_size < 40_000
-    assert set(sizes.values()) == {(1200, 630)} and len(sizes) > 400
+        if path != "404.html":
+            assert found["og:description"] == found["description"] and found["og:title"], path
+            assert ("og:image" in found) == bool(ADDRESS), "previews need whole addresses"
 
 
 def test_the_root_opens_the_book_and_has_a_link_to_it(browser, disk, site, soups):
@@ -103,14 +91,8 @@ def test_all_claims_are_one_file_with_its_commit_and_date(site, soups):
         assert soups[f"book/{page}.html"].select("a[href='../claims.json']")
 
 
-def test_the_whole_site_is_one_file(site, tmp_path):
+def test_the_whole_site_is_one_file(site):
     subprocess.run(["make", "zip"], cwd=site.parents[1], check=True, capture_output=True)
     with zipfile.ZipFile(site.parent / "learning-dynamics-executed.zip") as packed:
-        names = set(packed.namelist())
-        packed.extract("index.html", tmp_path)
-        packed.extract("book/index.html", tmp_path)
-    assert len([name for name in names if name.endswith(".html")]) == len(list(site.rglob("*.html")))
-    for page in ("index.html", "book/index.html"):
-        for address in re.findall(r' (?:href|src)="([^"#]+)', (tmp_path / page).read_text()):
-            if not re.match(r"[a-z]+:", address):
-                assert unquote(urldefrag(urljoin(page, address.split("?")[0])).url) in names, address
+        names = {name for name in packed.namelist() if not name.endswith("/")}
+    assert names == {path.relative_to(site).as_posix() for path in site.rglob("*") if path.is_file()}

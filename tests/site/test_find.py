@@ -6,6 +6,7 @@ from itertools import groupby
 
 import pytest
 
+from tests.live.scripts import call
 from tests.site.conftest import contrast
 
 # What readers typed, and what the first hit is.
@@ -17,12 +18,10 @@ SEARCHES = {
     "CelebA": "pezeshki2021-tab-2",
     "saddle": "two_plateaus.html",
     "erratum": "errata.html",
-    "leaky": "leaky.html",
     "leaky relu": "leaky.html",
     "how to run": "run_it.html",
     "cite": "run_it.html#cite-it",
     "report an error": "run_it.html#correct-it",
-    "colored digits": "coloured_digits.html",
     "coloured digits": "coloured_digits.html",
     "stable rank": "directions_and_rank.html",
     "starvation matrix": "starvation-matrix",
@@ -47,7 +46,6 @@ SEARCHES = {
     "class imbalance": "frequent_first.html",
     "weight decay": "who_starves_whom.html",
     "dead neuron": "phase_diagram.html",
-    "negative control": "how_it_works.html",
     "control": "how_it_works.html",
     "refuted": "scorecard.html?verdict=refuted",
     "notebook": "run_it.html#run-it",
@@ -78,7 +76,7 @@ def test_the_index_leads_to_what_is_there(things, site):
 
 
 @pytest.fixture
-def hits(call, things):
+def hits(things):
     """What the site finds for a query, best first."""
     return lambda query: call("find/rank", "m.ranked", things, query)
 

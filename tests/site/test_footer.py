@@ -58,8 +58,6 @@ def test_the_entry_is_copied_by_keyboard(open_page, disk, width):
     page.locator(".chapter-actions a").press("Enter")
     foot = page.locator("nav.chapter-foot")
     page.wait_for_function("scrollY > 1000")
-    for item in foot.locator("a, summary, button").all():
-        assert item.bounding_box()["height"] >= 24 and item.bounding_box()["width"] >= 24
     foot.get_by_role("button", name="Copy BibTeX").press("Enter")
     foot.get_by_text("Copied").wait_for()
     assert page.evaluate("navigator.clipboard.readText()") == foot.locator("pre").text_content()

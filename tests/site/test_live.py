@@ -204,14 +204,6 @@ def test_a_sentence_sets_the_state_that_its_address_opens(open_live, name):
     assert drawn(figure) != seen[-1]
 
 
-def test_a_sentence_of_the_front_page_sets_the_state(open_page, address):
-    page = open_page(f"{address}/book/index.html")
-    figure = page.locator("[data-live=two_logistics]")
-    before = outcome(figure)
-    page.get_by_role("link", name="much smaller weights").click()
-    assert outcome(figure) != before and "10⁻¹⁰⁰" in figure.inner_text()
-
-
 # What opens with a figure that moves, and which.
 OPENING = {
     "index": "two_logistics",
@@ -261,18 +253,3 @@ def test_labels_keep_their_signs_and_equal_speeds_close_the_second_wait(open_liv
         for _ in range(20):
             handle.press(f"Shift+{key}")
         assert handle.get_attribute("aria-valuetext") == least
-
-
-def test_the_scale_moves_only_the_second_clock(open_live):
-    _, figure = open_live("two_clocks", "?power=10")
-    first, _, _ = outcome(figure).partition("; the loss is halved at ")
-    figure.locator("input").nth(1).press("End")
-    settle(figure)
-    last, _, halved = outcome(figure).partition("; the loss is halved at ")
-    assert first == last and float(halved.split(". ")[0]) > 80
-
-
-def test_data_turned_too_far_break_the_theorem(open_live):
-    _, figure = open_live("two_clocks", "?degrees=5,125,160,190")
-    assert "not orthogonally separable" in outcome(figure) and "changes go the wrong way" in outcome(figure)
-    assert figure.locator("path.live-dots.contrast").count() == 1

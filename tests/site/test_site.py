@@ -8,7 +8,7 @@ import nbformat
 import pytest
 
 from executable_claims.ledger import read_ledger
-from tests.site.conftest import CHAPTERS, PAGES, beyond, unfold
+from tests.site.conftest import CHAPTERS, PAGES, beyond, boxes, unfold
 
 DEVICES = {"desktop": ((1280, 820, 1440), "light"), "phone": ((390, 360), "dark")}
 # Formulas that are not typeset, and images that are not there.
@@ -32,11 +32,9 @@ CUT = """() => [...document.querySelectorAll("mjx-math")].filter((formula) => {
   return false;
 }).map((formula) => formula.nextElementSibling.textContent)"""
 NUMBER = re.compile(r"(\d+(?:\.\d+)+)")
-UNRESOLVED = re.compile(r"\{(glue:|measured\}|tally\}|ref\}|eq\}|cite)|not yet measured|\$\$|\\[A-Za-z]+")
-
-
-def test_there_is_a_site(site):
-    assert len(CHAPTERS) > 60
+UNRESOLVED = re.compile(
+    r"\{(glue:|measured\}|tally\}|ref\}|eq\}|cite)|not yet measured|\$\$|\\[A-Za-z]+|<Figure size"
+)
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -61,31 +59,25 @@ def test_a_formula_that_is_cut_is_found(open_page, address):
     assert len(page.evaluate(CUT)) > 50
 
 
-def test_a_formula_that_fits_does_not_scroll(open_page, address):
+def test_formulas_that_fit_do_not_scroll_and_are_no_tab_stops(open_page, address):
     page = open_page(f"{address}/book/early_alignment/alignment_time.html", width=390)
     unfold(page)
     formulas = page.locator("span.math")
     scrolling = "all => all.filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.textContent)"
     assert formulas.count() > 100 and formulas.evaluate_all(scrolling) == []
+    assert page.locator("span.math:is([tabindex], :has([tabindex]))").count() == 0
 
 
-def test_on_a_phone_the_papers_links_are_there(open_page, address):
-    page = open_page(f"{address}/book/scorecard.html", width=360)
-    links = page.locator("table.scoreboard td a")
-    assert links.count() == 5
-    for link in links.all():
-        assert link.is_visible() and len(link.inner_text().strip()) >= len("min2024")
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 390, 599])
-def test_on_a_phone_what_is_said_of_the_papers_is_whole(open_page, address, width, scheme):
-    page = open_page(f"{address}/book/index.html", width=width, color_scheme=scheme)
-    cells = page.locator("table.map td")
-    assert cells.count() == 18
-    ends = cells.evaluate_all("all => all.map((cell) => cell.getBoundingClientRect().right)")
-    edge = page.locator("#where-to-start > p").first.bounding_box()
-    assert max(ends) <= edge["x"] + edge["width"] + 1
+@pytest.mark.parametrize(
+    ("name", "cells"), [("index", "table.map td"), ("scorecard", "table.scoreboard td a")]
+)
+def test_on_a_phone_what_is_said_of_the_papers_is_whole(open_page, address, name, cells, width):
+    page = open_page(f"{address}/book/{name}.html", width=width)
+    shown = page.locator(cells)
+    assert shown.count() >= 5 and all(len(text.strip()) > 6 for text in shown.all_inner_texts())
+    edge = page.locator(".bd-article h1").bounding_box()
+    assert max(box["right"] for box in boxes(shown)) <= edge["x"] + edge["width"] + 1
 
 
 @pytest.mark.parametrize("name", ["early_alignment/how_small", "saddle_to_saddle/usual_scale", "scorecard"])
@@ -134,21 +126,8 @@ def test_prose_and_figures_have_one_right_edge(open_page, address, name):
     page = open_page(f"{address}/book/{name}.html", width=1366)
     unfold(page)
     parts = ".bd-article section:not(.proof section) > :is(p, figure, .cell)"
-    rights = page.locator(parts).evaluate_all(
-        "all => all.filter((one) => one.checkVisibility()).map((one) => one.getBoundingClientRect().right)"
-    )
+    rights = [box["right"] for box in boxes(page.locator(f":is({parts}):visible"))]
     assert len(rights) > 5 and max(rights) - min(rights) < 3
-
-
-def test_formulas_are_no_tab_stops(open_page, address):
-    page = open_page(f"{address}/book/sigmoidal_curves/competition.html")
-    formulas = page.locator("mjx-container")
-    assert formulas.count() > 100
-    assert formulas.evaluate_all("all => all.filter(e => e.tabIndex >= 0).length") == 0
-    page.locator(".bd-article h1 a").focus()
-    for _ in range(100):
-        page.keyboard.press("Tab")
-        assert page.locator(".math :focus, .math:focus").count() == 0
 
 
 def test_links_and_files_exist(soups, site):
@@ -163,6 +142,8 @@ def test_links_and_files_exist(soups, site):
             external = target.startswith(("http:", "https:", "//"))
             if external and element.name != "a" and "canonical" not in element.get("rel", ()):
                 missing.append(f"{path}: {element.name} from the network: {target}")
+            if element.get("type") == "module":
+                missing.append(f"{path}: a module, which the disk would refuse: {target}")
             if external or target.startswith(("mailto:", "data:", "javascript:")):
                 continue
             address, anchor = urldefrag(urljoin(f"/{path}", target))
@@ -174,10 +155,6 @@ def test_links_and_files_exist(soups, site):
             elif anchor and found in anchors and unquote(anchor) not in anchors[found]:
                 missing.append(f"{path}: no anchor {target}")
     assert missing == []
-
-
-def test_no_page_asks_for_a_module_which_the_disk_would_refuse(soups):
-    assert [path for path, soup in soups.items() if soup.find("script", type="module")] == []
 
 
 def test_pages_are_numbered_and_sections_are_not(soups):
@@ -192,7 +169,7 @@ def test_pages_are_numbered_and_sections_are_not(soups):
     assert len(found) == len(set(found)) == len(CHAPTERS) and numbers("h2") == []
 
 
-def test_nothing_unresolved_and_no_raw_formula_is_left_in_the_text(soups):
+def test_no_role_no_raw_formula_and_no_name_of_an_object_is_left_in_the_text(soups):
     left = [
         f"{path}: {text}"
         for path, soup in soups.items()
@@ -210,8 +187,6 @@ def test_a_chapter_downloads_as_a_notebook_with_outputs(soups, site, name):
     outputs = [cell.outputs for cell in notebook.cells if cell.cell_type == "code"]
     assert sum(bool(output) for output in outputs) >= 2  # a figure and a card, at least
     assert "make lab" in notebook.cells[0].source and "import lib" in notebook.cells[1].source
-    prose = "".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
-    assert "{glue" not in prose and "```{" not in prose
 
 
 def test_the_scorecard_shows_every_claim_and_only_verdicts_that_cells_produced(soups, records):
