@@ -1,7 +1,9 @@
-"""Punctuation stays with its own formula, and what cells return is written for readers."""
+"""Punctuation stays with its own formula, what cells return is written for readers, solutions are folded."""
 
 import typography
 from docutils import nodes
+
+from executable_claims.layout import details, summary
 
 
 def test_a_formula_and_its_punctuation_are_one_piece():
@@ -30,3 +32,14 @@ def test_a_text_that_a_cell_returns_has_no_quotes():
     typography.unquote(page)
     shown = [(block.astext(), block.rawsource) for block in page.findall(nodes.literal_block)]
     assert shown == [(text, text) for text in ("four residuals are zero", "the paper's", *texts[2:], "'a'")]
+
+
+def test_solutions_are_folded_and_notes_are_not():
+    box = lambda *classes: nodes.admonition(  # noqa: E731
+        "", nodes.title("", "", nodes.Text("Solution")), nodes.paragraph("", "It is 2."), classes=[*classes]
+    )
+    page = nodes.section("", box("dropdown"), box())
+    typography.fold(page)
+    [folded], [line] = page.findall(details), page.findall(summary)
+    assert line.astext() == "Solution" and folded.children[0] is line and "It is 2." in folded.astext()
+    assert "open" not in folded and len(list(page.findall(nodes.admonition))) == 1
