@@ -38,6 +38,7 @@ export function show(frame) {
   });
   const curve = figure.plane({
     height: plane.height,
+    margin: { right: 20 },
     x: { ...CLOCK, label: "time", ticks: [0, 1, 2, 3], show: (tick) => String(10 ** tick) },
     y: { from: 0, to: 1, label: "loss", ticks: [] },
     description: "The loss of the network and that of two neurons against time.",
