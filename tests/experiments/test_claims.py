@@ -17,7 +17,7 @@ NOTEBOOKS = [
 ]
 
 
-# What is seen in a record alone: runs that show it only at their own size.
+# What is seen in a record: runs that show it only at their own size.
 SEEN_IN_A_RECORD = {
     *("boursier2022-fig-6", "boursier2022-fig-6-direction", "boursier2022-fig-7b"),
     *("pezeshki2021-fig-4-blank", "pezeshki2021-fig-4-blank-sd", "pezeshki2021-sec-4-shape"),
@@ -27,7 +27,7 @@ SEEN_IN_A_RECORD = {
     "pezeshki2021-ours-kernel-responses",
     *("sarussi2021-small-init", "sarussi2021-ours-census"),
     *("min2024-ours-default-geometry", "combes2018-ours-default-adam", "pezeshki2021-ours-default-margins"),
-    "combes2018-fig-5l",
+    *("combes2018-fig-5l", "pezeshki2021-fig-2b"),
 }
 
 

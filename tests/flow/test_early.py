@@ -90,7 +90,9 @@ def test_from_a_boundary_closed_forms_and_integration_go_the_same_way():
         assert tiny.evaluations == 0 < small.evaluations
         np.testing.assert_allclose(tiny.at([2.0]).directions, small.at([2.0]).directions, atol=1e-6)
         held = np.abs(tiny.directions @ x.T).min(axis=2) < 1e-12
-        np.testing.assert_allclose(tiny.directions[:, :3], tiny.directions[:, 3:], atol=1e-9)
+        # A neuron may die, held on two boundaries: its direction is then rounding, but not its weights.
+        weights = tiny.directions * np.exp(tiny.log_norms - tiny.log_norms.max(axis=0))[:, :, None]
+        np.testing.assert_allclose(weights[:, :3], weights[:, 3:], atol=1e-9)
         np.testing.assert_array_equal(tiny.signs[-1, :3], tiny.signs[-1, 3:])
         turned += (held[1:] & (np.diff(tiny.signs, axis=0) != 0)).any()
     assert turned > 3  # on a boundary the output weight changes its sign
