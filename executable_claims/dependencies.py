@@ -102,7 +102,6 @@ def piece(statements: Sequence[ast.AST], package: str = "") -> Piece:
     return Piece(digest(code), frozenset(words), frozenset(texts), frozenset(imports))
 
 
-@cache
 def _parsed(text: str, package: str) -> Module:
     tree = code_of(text)
     bound: dict[str, list[ast.stmt]] = defaultdict(list, {"": []})
@@ -114,6 +113,11 @@ def _parsed(text: str, package: str) -> Module:
     return module | {"": replace(module[""], imports=module[""].imports | runs)}
 
 
+@cache
+def _read(path: Path, _changed: int, package: str) -> Module:
+    return _parsed(path.read_text(encoding="utf-8"), package)
+
+
 def find_module(name: str, book: Book) -> Module | None:
     """Return the book's module of that dotted name, ``None`` for one from elsewhere."""
     for folder in book.modules:
@@ -123,7 +127,7 @@ def find_module(name: str, book: Book) -> Module | None:
             (place / "__init__.py", name),
         ):
             if path.is_file():
-                return _parsed(path.read_text(encoding="utf-8"), package)
+                return _read(path, path.stat().st_mtime_ns, package)
     return None
 
 

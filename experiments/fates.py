@@ -6,6 +6,7 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.stats import norm
 
 from experiments.comparison import rounded
 from experiments.registry import Experiment
@@ -61,6 +62,22 @@ def end_of_flow(network: TwoLayer, x: np.ndarray, y: np.ndarray, horizon: float)
     return network.with_weights(lengths[:, None] * run.directions[-1], network.a)
 
 
+def chance_of_error(network: TwoLayer, mean: tuple[float, float], spread: float) -> float:
+    """Return how often the sign is wrong at fresh points, of both classes as often.
+
+    The sign is the same along a ray from the origin.  The direction of a Gaussian point of ``mean`` mu and
+    standard deviation ``spread`` s has the density ``e^(-|mu|^2/2s^2) (1 + c Phi(c)/phi(c)) / 2 pi`` with
+    ``c = <direction, mu>/s``; it is added up over 20,000 directions, good to 1e-4.
+    """
+    angles = np.linspace(0, 2 * np.pi, 20_000, endpoint=False)
+    rays = np.column_stack([np.cos(angles), np.sin(angles)])
+    c = rays @ mean / spread
+    density = np.exp(-(np.hypot(*mean) ** 2) / (2 * spread**2)) * (1 + c * norm.cdf(c) / norm.pdf(c))
+    signs = np.sign(network(rays))
+    opposite = np.roll(signs, 10_000)  # negative points are opposite to positive ones
+    return float((density * (2 - signs + opposite)).mean() / 4)
+
+
 def _sample(config: PlainSamples, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, float]:
     """Draw until a line separates the classes, by the margin that is returned too."""
     while True:
@@ -74,25 +91,34 @@ def run_census(config: PlainSamples, seed: int, device: str = "cpu") -> dict:
 
     ``margins`` are those of the separating lines, ``foretold`` is the `side` of the solution of the extended
     program.  ``fates`` has, by width and scale, the `side` of the network at the end, where "outside" is told
-    apart: "straight" or "bent", by the boundary; ``bends`` has its bend in degrees.
+    apart: "straight" or "bent", by the boundary; ``bends`` has its bend in degrees.  ``errors`` are the
+    chances of error at fresh points, ``foretold_errors`` those of the solution of the program.
     """
-    rng, margins, foretold = np.random.default_rng(seed), [], []
-    names = [(f"{k}", f"{scale:g}") for k in config.widths for scale in config.scales]
-    fates: dict = {f"{k}": {f"{scale:g}": [] for scale in config.scales} for k in config.widths}
-    bends: dict = {f"{k}": {f"{scale:g}": [] for scale in config.scales} for k in config.widths}
+    rng, fresh = np.random.default_rng(seed), (config.mean, config.spread)
+    starts = [(f"{k}", f"{scale:g}") for k in config.widths for scale in config.scales]
+    lists: dict = {"margins": [], "foretold": [], "foretold_errors": []}
+    ends: dict = {
+        name: {f"{k}": {f"{scale:g}": [] for scale in config.scales} for k in config.widths}
+        for name in ("fates", "bends", "errors")
+    }
     for number in range(config.samples):
         x, y, margin = _sample(config, rng)
-        margins.append(rounded(margin))
         pair = extended_agreement_program(x, y, config.slope).x.reshape(2, 2)
-        foretold.append(side(TwoLayer(pair, np.array([1.0, -1.0]), config.slope), x, y))
-        for k, scale in names:
-            starts, width = np.random.default_rng([seed, number, int(k)]), int(k)
-            start = Start.two_sided(width, 2, np.log(float(scale)), rng=starts, v=width**-0.5)
+        solution = TwoLayer(pair, np.array([1.0, -1.0]), config.slope)
+        lists["margins"].append(rounded(margin))
+        lists["foretold"].append(side(solution, x, y))
+        lists["foretold_errors"].append(rounded(chance_of_error(solution, *fresh)))
+        for k, scale in starts:
+            draws, width = np.random.default_rng([seed, number, int(k)]), int(k)
+            start = Start.two_sided(width, 2, np.log(float(scale)), rng=draws, v=width**-0.5)
             last = end_of_flow(start.network(config.slope), x, y, config.horizon)
             bend, fate = boundary_bend(last), side(last, x, y)
-            bends[k][scale].append(round(bend, 3))
-            fates[k][scale].append(("bent" if bend > BENT else "straight") if fate == "outside" else fate)
-    return {"margins": margins, "foretold": foretold, "fates": fates, "bends": bends}
+            if fate == "outside":
+                fate = "bent" if bend > BENT else "straight"
+            ends["fates"][k][scale].append(fate)
+            ends["bends"][k][scale].append(round(bend, 3))
+            ends["errors"][k][scale].append(rounded(chance_of_error(last, *fresh)))
+    return lists | ends
 
 
 def _fingerprint_of(config: PlainSamples) -> PlainSamples:

@@ -13,13 +13,17 @@ import html
 import json
 import re
 import shutil
+from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 
+from joblib import Memory
 from look import FOLDER, after_build, on_page
 from py_mini_racer import JSEvalException, MiniRacer
 from sphinx.application import Sphinx
 from sphinx.util import logging
+
+from executable_claims.dependencies import digest
 
 LOGGER = logging.getLogger(__name__)
 PARTS = (
@@ -30,6 +34,7 @@ PARTS = (
     "output/chtml.js",
     "output/chtml/fonts/tex.js",
 )
+MATHJAX = "sphinx-mathjax-offline"
 FONTS = "output/chtml/fonts/woff-v2"
 PACKAGES = ("base", "ams", "newcommand", "configmacros", "boldsymbol", "textmacros")
 # MathJax is told not to look for a page to typeset.
@@ -76,11 +81,10 @@ atexit.register(engine.cache_clear)  # V8's thread would keep the process from e
 
 
 def mathjax() -> Path:
-    package = metadata.distribution("sphinx-mathjax-offline")
+    package = metadata.distribution(MATHJAX)
     return Path(str(package.locate_file("sphinx-mathjax-offline/static/mathjax")))
 
 
-@functools.cache
 def typeset(tex: str, display: bool, macros: str = "{}") -> str:
     """Return a formula as HTML: what is seen, which screen readers skip, and MathML, which they read.
 
@@ -98,16 +102,24 @@ def typeset(tex: str, display: bool, macros: str = "{}") -> str:
     return seen.removesuffix("</mjx-container>") + inside + "</mjx-container>"
 
 
+@functools.cache
+def kept(folder: Path) -> Callable[..., str]:
+    """Return `typeset` with a memory in a folder: most formulas stay the same from build to build."""
+    made_by = [metadata.version(MATHJAX), (FOLDER / "mathematics.js").read_text(encoding="utf-8")]
+    return Memory(folder / digest(repr(made_by))[:16], verbose=0).cache(typeset)
+
+
 def with_formulas(app: Sphinx, body: str, place: str) -> str:
     """Return HTML with formulas in the place of their TeX."""
     macros = json.dumps(app.config.mathjax3_config["tex"]["macros"])
+    remembered = kept(Path(app.srcdir, "_build", "formulas"))
 
     def typeset_one(found: re.Match) -> str:
         opening, tag, number, text, closing = found.groups()
         tex = html.unescape(text).strip().removeprefix(r"\(").removesuffix(r"\)")
         tex = tex.removeprefix(r"\[").removesuffix(r"\]")
         try:
-            return opening + (number or "") + typeset(tex, tag == "div", macros) + closing
+            return opening + (number or "") + remembered(tex, tag == "div", macros) + closing
         except ValueError as error:
             LOGGER.warning(str(error), location=place)
             return found[0]

@@ -26,6 +26,9 @@ PAPERS = "book/papers/"
 REFERENCE = Path("book/api")
 
 
+load = cache(yaml.safe_load)  # the table of contents is asked for by every reading time
+
+
 def listed(entries: Iterable[dict], below: bool = False) -> Iterator[tuple[str, bool]]:
     """The pages of a table of contents, in its order, and whether each stands below a chapter."""
     for entry in entries:
@@ -36,7 +39,7 @@ def listed(entries: Iterable[dict], below: bool = False) -> Iterator[tuple[str, 
 
 
 def contents(folder: Path) -> list[tuple[str, bool]]:
-    return [*listed(yaml.safe_load((folder / "_toc.yml").read_text(encoding="utf-8"))["parts"])]
+    return [*listed(load((folder / "_toc.yml").read_text(encoding="utf-8"))["parts"])]
 
 
 def parts(folder: Path) -> dict[str, list[str]]:

@@ -4,9 +4,11 @@ import dataclasses
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from experiments import fates
 from experiments.registry import find
+from lib.data.synthetic import antipodal_gaussians
 from lib.models.two_layer import TwoLayer
 
 CORNERS, CLASSES = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]]), np.array([1.0, 1.0, -1.0])
@@ -28,6 +30,18 @@ def pair(w, u):
 )
 def test_where_a_network_is(w, u, where):
     assert fates.side(pair(w, u), CORNERS, CLASSES) == where
+
+
+def test_the_chance_of_error_is_that_of_the_best_line_and_the_share_of_errors_at_fresh_points():
+    mean, spread = (1.0, 0.6), 0.6
+    assert fates.chance_of_error(pair(mean, (-1.0, -0.6)), mean, spread) == pytest.approx(
+        norm.cdf(-np.hypot(*mean) / spread), abs=1e-5
+    )
+    draws = np.random.default_rng(0)
+    bent = pair((1.0, 0.3), (0.2, 1.0))
+    x, y = antipodal_gaussians(200_000, mean, spread, rng=draws)
+    share = np.mean(y * bent(x) < 0)
+    assert fates.chance_of_error(bent, mean, spread) == pytest.approx(share, abs=5e-3)
 
 
 def test_samples_are_separable_and_starts_of_all_scales_are_the_same():
