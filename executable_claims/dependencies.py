@@ -150,12 +150,15 @@ def reach(code: str, book: Book, whole: bool = False) -> Reach:
     by_name = loaded_by_name(book, texts, whole)
     modules: dict[str, Module] = {}
     outside: set[str] = set()
+    asked: set[str] = set()
     words: set[str] = set()
     found: dict[tuple[str, str], Piece] = {}
     new = [page]
     while new:
         words = words.union(*(one.words for one in new))
-        for name in set().union(*(one.imports for one in new)):
+        imports = set().union(*(one.imports for one in new)) - asked
+        asked |= imports
+        for name in imports:
             if module := find_module(name, book):
                 modules[name] = module
             else:

@@ -41,16 +41,13 @@ class Outcomes:
     """``records`` of the claims that cells have decided, and ``pages`` by the ids of what stands on them.
 
     ``dependent`` are the pages that show what others have found; they are written anew if ``shown``, all that
-    they showed when they were last written, has changed.  ``borrowing`` are those that show more of other
-    pages, a title or a figure; they are written anew whenever a page was ``read`` that is not always read.
+    they showed when they were last written, has changed.
     """
 
     records: dict[str, dict] = field(default_factory=dict)
     pages: dict[str, str] = field(default_factory=dict)
     dependent: set[str] = field(default_factory=set)
-    borrowing: set[str] = field(default_factory=set)
     shown: str = ""
-    read: dict[str, int] = field(default_factory=dict)
 
     def verdict(self, claim: Claim) -> str:
         """What is known of a claim: the verdict of its cell, or that it has none, here or so far."""
@@ -111,7 +108,6 @@ def forget_page(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
     known.records = {name: one for name, one in known.records.items() if f"claim-{name}" not in gone}
     known.pages = {name: page for name, page in known.pages.items() if name not in gone}
     known.dependent.discard(docname)
-    known.borrowing.discard(docname)
 
 
 def warn(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:
@@ -133,13 +129,10 @@ def note_page(app: Sphinx, page: nodes.document) -> None:
 
 
 def pages_to_rewrite(app: Sphinx, env: BuildEnvironment) -> list[str]:
-    """The pages that show verdicts or more of other pages, if what they show may have changed."""
+    """The pages that show verdicts of other pages, if what they show may have changed."""
     known = outcomes(env)
-    shown = json.dumps([known.records, known.pages], sort_keys=True)
-    read = {page: when for page, when in env.all_docs.items() if page not in env.reread_always}
-    changes = ((known.dependent, shown != known.shown), (known.borrowing, read != known.read))
-    known.shown, known.read = shown, read
-    return sorted({page for pages, changed in changes if changed for page in pages})
+    before, known.shown = known.shown, json.dumps([known.records, known.pages], sort_keys=True)
+    return sorted(known.dependent) if known.shown != before else []
 
 
 class FillPlaceholders(SphinxPostTransform):

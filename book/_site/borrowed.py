@@ -18,7 +18,7 @@ from sphinx.errors import ExtensionError
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
-from executable_claims.outcomes import outcomes
+from executable_claims.dependencies import digest
 
 
 class borrowed(nodes.Inline, nodes.Element):
@@ -26,9 +26,37 @@ class borrowed(nodes.Inline, nodes.Element):
 
 
 def borrow(env: BuildEnvironment, make: Callable[..., list[nodes.Node]], **given) -> borrowed:
-    """Return a place for what a module's function makes; the page is written anew when another is read."""
-    outcomes(env).borrowing.add(env.docname)
+    """Return a place for what a module's function makes; the page is written anew when that has changed."""
+    borrowers(env)[env.docname] = ""
     return borrowed(make=make, given=given)
+
+
+def borrowers(env: BuildEnvironment) -> dict[str, str]:
+    """The pages that borrow, with a digest of what each had borrowed when it was written last."""
+    if not hasattr(env, "borrowers"):
+        env.borrowers = {}
+    return env.borrowers
+
+
+def filled(app: Sphinx, page: str, place: borrowed) -> list[nodes.Node]:
+    return place["make"](app, page, **place["given"])
+
+
+def pages_to_rewrite(app: Sphinx, env: BuildEnvironment) -> list[str]:
+    """The pages for which others have something else than when they were written last."""
+    before = dict(borrowers(env))
+    for page in before:
+        shown = [
+            one.pformat()
+            for place in doctree(env, page).findall(borrowed)
+            for one in filled(app, page, place)
+        ]
+        env.borrowers[page] = digest("".join(shown))
+    return [page for page, found in env.borrowers.items() if found != before[page]]
+
+
+def forget_page(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
+    borrowers(env).pop(docname, None)
 
 
 @cache
@@ -42,7 +70,7 @@ class FillBorrowed(SphinxPostTransform):
 
     def run(self, **options) -> None:
         for place in list(self.document.findall(borrowed)):
-            place.replace_self(place["make"](self.app, self.env.docname, **place["given"]))
+            place.replace_self(filled(self.app, self.env.docname, place))
 
 
 class InShort(SphinxRole):
@@ -160,5 +188,7 @@ def setup(app: Sphinx) -> None:
     app.add_directive("finding", Finding)
     app.add_directive("moving", Moving)
     app.connect("claim-picture", thumbnail)
+    app.connect("env-purge-doc", forget_page)
+    app.connect("env-updated", pages_to_rewrite)
     app.add_post_transform(FillBorrowed)
     app.add_post_transform(LinkStates)

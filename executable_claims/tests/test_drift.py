@@ -15,7 +15,7 @@ CLAIM = "may1976-fixed-point"
 
 def recorded(measured, **theory):
     """What is recorded of a verdict; the control fails always."""
-    far = np.max(np.abs(measured)) + 10.0
+    far = 2 * np.max(np.abs(measured)) + 10.0
     control = Variant("far away", measured=np.full(np.shape(measured), -far if "at_least" in theory else far))
     arguments = {"because": "it is a test", "control": control, **theory}
     return values(verify(CLAIM, measured=measured, **arguments).record())

@@ -31,3 +31,9 @@ def test_macros_of_the_book_are_known():
 def test_what_is_no_formula_is_refused_with_the_reason(tex, reason):
     with pytest.raises(ValueError, match=reason):
         mathematics.typeset(tex, False)
+
+
+def test_a_remembered_formula_is_what_was_typeset(tmp_path):
+    remembered = mathematics.kept(tmp_path)
+    assert [remembered("x^2", False, "{}") for _ in range(2)] == [mathematics.typeset("x^2", False)] * 2
+    assert remembered("x^2", True, "{}") != remembered("x^2", False, "{}")
