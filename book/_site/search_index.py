@@ -1,6 +1,7 @@
 """An index of the book: subjects, claims, errata, theorems, figures, sections and names of the library.
 
 It is one classic script, which the search box loads when it is first used, so it works from the disk as well.
+What answers equally well is found in the order of the index, which no build before may change: pages by name.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def errata(env: BuildEnvironment, papers: tuple[Paper, ...]) -> Iterator[Thing]:
 
 def sections(env: BuildEnvironment) -> Iterator[Thing]:
     """The pages and their sections; what the reference of the library has is among its names."""
-    for page, contents in env.tocs.items():
+    for page, contents in sorted(env.tocs.items()):
         chapter = env.titles[page].astext()
         first = next(doctree(env, page).findall(nodes.paragraph), None)
         yield "page", chapter, line(first.astext(), 300) if first else "", f"{page}.html", ""
@@ -65,7 +66,7 @@ def sections(env: BuildEnvironment) -> Iterator[Thing]:
 
 
 def boxes_and_figures(env: BuildEnvironment) -> Iterator[Thing]:
-    for page in env.found_docs:
+    for page in sorted(env.found_docs):
         tree, chapter = doctree(env, page), env.titles[page].astext()
         for figure in tree.findall(nodes.figure):
             if figure["ids"] and (caption := next(figure.findall(nodes.caption), None)):
@@ -77,7 +78,7 @@ def boxes_and_figures(env: BuildEnvironment) -> Iterator[Thing]:
 
 def passages(env: BuildEnvironment) -> Iterator[Thing]:
     """What paragraphs of chapters begin with in bold or italics, and end with a full stop: their subject."""
-    for page in env.found_docs:
+    for page in sorted(env.found_docs):
         for paragraph in doctree(env, page).findall(nodes.paragraph):
             first, section = paragraph.next_node(), paragraph.parent
             if isinstance(first, nodes.strong | nodes.emphasis) and first.astext().endswith((".", "?")):
