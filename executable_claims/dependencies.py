@@ -102,8 +102,9 @@ def piece(statements: Sequence[ast.AST], package: str = "") -> Piece:
     return Piece(digest(code), frozenset(words), frozenset(texts), frozenset(imports))
 
 
-def _parsed(text: str, package: str) -> Module:
-    tree = code_of(text)
+@cache
+def _read(path: Path, _changed: int, package: str) -> Module:
+    tree = code_of(path.read_text(encoding="utf-8"))
     bound: dict[str, list[ast.stmt]] = defaultdict(list, {"": []})
     for statement in tree.body:
         for name in bindings(statement):
@@ -111,11 +112,6 @@ def _parsed(text: str, package: str) -> Module:
     module = {name: piece(statements, package) for name, statements in bound.items()}
     runs = piece([one for one in tree.body if isinstance(one, IMPORTS)], package).imports
     return module | {"": replace(module[""], imports=module[""].imports | runs)}
-
-
-@cache
-def _read(path: Path, _changed: int, package: str) -> Module:
-    return _parsed(path.read_text(encoding="utf-8"), package)
 
 
 def find_module(name: str, book: Book) -> Module | None:

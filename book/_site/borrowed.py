@@ -44,15 +44,15 @@ def filled(app: Sphinx, page: str, place: borrowed) -> list[nodes.Node]:
 
 def pages_to_rewrite(app: Sphinx, env: BuildEnvironment) -> list[str]:
     """The pages for which others have something else than when they were written last."""
-    before = dict(borrowers(env))
-    for page in before:
-        shown = [
-            one.pformat()
-            for place in doctree(env, page).findall(borrowed)
-            for one in filled(app, page, place)
-        ]
-        env.borrowers[page] = digest("".join(shown))
-    return [page for page, found in env.borrowers.items() if found != before[page]]
+    before = borrowers(env)
+    env.borrowers = {page: digest(shown_by_others(app, page)) for page in before}
+    return [page for page, now in env.borrowers.items() if now != before[page]]
+
+
+def shown_by_others(app: Sphinx, page: str) -> str:
+    """All that a page borrows, as text."""
+    places = doctree(app.env, page).findall(borrowed)
+    return "".join(one.pformat() for place in places for one in filled(app, page, place))
 
 
 def forget_page(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
