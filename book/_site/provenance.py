@@ -1,4 +1,4 @@
-"""Says where a build comes from and where it goes, and how what stands on record is made anew.
+"""Says where a build comes from and where it goes.
 
 The environment variables ``BOOK_REPOSITORY`` and ``BOOK_ADDRESS`` name the repository and the site's own
 address, ``BOOK_CONTACT`` an address for reports where there is no repository; what is missing no page names.
@@ -6,10 +6,8 @@ address, ``BOOK_CONTACT`` an address for reports where there is no repository; w
 
 from __future__ import annotations
 
-import ast
 import os
 import platform
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata
@@ -24,14 +22,11 @@ from sphinx.errors import ExtensionError
 from sphinx.util.docutils import SphinxDirective
 
 from executable_claims import addresses
-from executable_claims.chapters import code_cells
 from executable_claims.dependencies import code_digest
 from executable_claims.ledger import Claim
-from experiments.records import RECORDS, command
-from experiments.registry import EXPERIMENTS
+from experiments.evidence import records_behind
 
 ROOT = Path(__file__).resolve().parents[2]
-READERS = ("recorded", "verify_recorded")  # of records
 ARCHIVE = "learning-dynamics-executed.zip"  # as make zip calls it; it is published beside the pages
 LICENCE = "Text CC BY 4.0, code BSD-3-Clause"
 SHOWN_VERSIONS = (
@@ -89,60 +84,7 @@ def commands(app: Sphinx, docname: str, claim: Claim) -> list[str]:
 
 def records(app: Sphinx, docname: str, claim: Claim) -> tuple[str, ...]:
     """The commands that make anew what a claim rests on that is on record."""
-    return commands_by_claim(Path(app.env.doc2path(docname))).get(claim.id, ())
-
-
-def calls_in(node: ast.AST, *names: str) -> list[ast.Call]:
-    """The calls of functions whose names begin so."""
-    calls = (one for one in ast.walk(node) if isinstance(one, ast.Call))
-    return [call for call in calls if getattr(call.func, "id", "").startswith(names)]
-
-
-def pairs_of(statement: ast.stmt) -> Iterator[tuple[ast.AST, ast.AST]]:
-    """What a statement binds, and what to, one by one where it says so."""
-    value = getattr(statement, "value", None)
-    for target in getattr(statement, "targets", [statement]):
-        parts, values = getattr(target, "elts", [target]), getattr(value, "elts", [])
-        yield from zip(
-            parts, values if len(parts) == len(values) else [value or statement] * len(parts), strict=True
-        )
-
-
-@cache
-def commands_by_claim(page: Path) -> dict[str, tuple[str, ...]]:
-    """The commands for the records that each claim of a page rests on, through any number of names."""
-    texts: dict[str, str] = {}
-    behind: dict[str, set[str]] = {}  # of each name, the commands for what it was computed from
-    found: dict[str, set[str]] = {}
-
-    def said(call: ast.Call) -> list[str | None]:
-        """The texts among the arguments, also those that a name stands for; ``None`` for what is no text."""
-        return [getattr(one, "value", None) or texts.get(getattr(one, "id", "")) for one in call.args]
-
-    def rests_on(node: ast.AST) -> set[str]:
-        names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
-        records = set().union(*(behind.get(name, set()) for name in names))
-        for call in calls_in(node, *READERS):
-            for name, variant in zip(said(call), [*said(call)[1:], "full"], strict=True):
-                if name in EXPERIMENTS:
-                    known = {path.stem for path in (RECORDS / name).glob("*.json")}
-                    records |= {command(name, one) for one in known & {variant} or known}
-        return records
-
-    for statement in ast.parse("\n".join(cell.source for cell in code_cells(page))).body:
-        for call in calls_in(statement, "verify"):
-            if call.args and isinstance(claim := said(call)[0], str):
-                found.setdefault(claim, set()).update(rests_on(call))
-        if isinstance(statement, ast.FunctionDef):
-            behind[statement.name] = rests_on(statement)
-            continue
-        for target, value in pairs_of(statement):
-            records = rests_on(value)
-            stored = (one for one in ast.walk(target) if isinstance(getattr(one, "ctx", None), ast.Store))
-            behind |= {one.id: records for one in stored if isinstance(one, ast.Name)}
-            if isinstance(target, ast.Name) and isinstance(value, ast.Constant):
-                texts[target.id] = value.value
-    return {claim: tuple(sorted(commands)) for claim, commands in found.items()}
+    return records_behind(Path(app.env.doc2path(docname))).get(claim.id, ())
 
 
 @cache

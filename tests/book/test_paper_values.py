@@ -4,9 +4,9 @@ import math
 import re
 
 import pytest
-from side_by_side import read_papers
 
 from executable_claims.ledger import find_claim, read_ledger
+from experiments.side_by_side import read_papers
 
 PAPERS = {paper.paper: paper for paper in read_papers()}
 VALUES = [value for paper in PAPERS.values() for value in paper.values]

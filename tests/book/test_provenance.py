@@ -12,10 +12,6 @@ from entrances import tags
 from look import render
 from sphinx.errors import ExtensionError
 
-from experiments.records import RECORDS, command
-from tests.book.test_book import BOOK
-from tests.experiments.test_claims import SEEN_IN_A_RECORD
-
 
 def test_an_address_is_one_of_the_web_or_none(monkeypatch):
     for text, meant in (("", ""), ("https://a.org/b/", "https://a.org/b"), ("http://a.org", "http://a.org")):
@@ -70,18 +66,6 @@ def test_a_site_map_is_xml_with_whole_addresses():
         "https://a.org/a.html",
         "https://a.org/b&c.html",
     ]
-
-
-def test_what_rests_on_a_record_has_the_commands_that_make_it_anew():
-    pages = {path for path in BOOK.glob("*/*.md") if "format_name: myst" in path.read_text()[:400]}
-    commands = {}
-    for page in pages:
-        commands |= provenance.commands_by_claim(page)
-    known = {command(path.parent.name, path.stem) for path in RECORDS.glob("*/*.json")}
-    assert set().union(*commands.values()) <= known
-    assert {claim for claim in SEEN_IN_A_RECORD if not commands[claim]} == set()
-    assert commands["boursier2022-fig-6"] == ("python -m experiments run boursier2022-figure-6",)
-    assert not commands["min2024-lem3"]
 
 
 def test_an_error_is_reported_by_a_form_by_mail_or_as_a_text_to_copy(monkeypatch):

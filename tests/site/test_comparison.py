@@ -1,7 +1,8 @@
 """The page of the papers' numbers and ours, as a reader gets it."""
 
 import pytest
-from side_by_side import read_papers
+
+from experiments.side_by_side import read_papers
 
 VALUES = [value for paper in read_papers() for value in paper.values]
 

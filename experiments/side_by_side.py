@@ -2,8 +2,8 @@
 
 Theirs stand in ``book/paper_values/<paper>.yml``: each table and figure of a paper, those with numbers under
 ``places``, with one entry a number, the others under ``without_numbers``.  Ours come from the metrics of
-experiments, run at reduced size or recorded, by a :class:`side_by_side.Reading`, or from any other
-computation as a :class:`side_by_side.Measurement`.
+experiments, run at reduced size or recorded, by a :class:`Reading`, or from any other computation as a
+:class:`Measurement`.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from typing import Any
 
 import numpy as np
 import yaml
-from look import render
+from jinja2 import Environment, StrictUndefined
 
 from experiments.records import RECORDS, NoRecord, command, recorded
-from experiments.registry import find
+from experiments.registry import ROOT, find
 
-VALUES_FOLDER = Path(__file__).resolve().parents[1] / "paper_values"
+VALUES_FOLDER = ROOT / "book" / "paper_values"
+TEMPLATE = Path(__file__).with_name("comparison.html")
 
 
 @dataclass(frozen=True)
@@ -116,19 +117,9 @@ class Measurement:
         return [value for value in self.values if value is not None]
 
     @property
-    def median(self) -> float | None:
-        """The median over the seeds; ``None`` if it never happened."""
-        return float(np.median(self.happened)) if self.happened else None
-
-    @property
-    def low(self) -> float | None:
-        """The least value; ``None`` if it never happened."""
-        return min(self.happened, default=None)
-
-    @property
-    def high(self) -> float | None:
-        """The largest value; ``None`` if it never happened."""
-        return max(self.happened, default=None)
+    def spread(self) -> tuple[float, float, float]:
+        """Least value, median and largest value over the seeds where it happened, which there must be."""
+        return min(self.happened), float(np.median(self.happened)), max(self.happened)
 
 
 @dataclass(frozen=True)
@@ -202,7 +193,7 @@ def show_spread(measurement: Measurement, unit: str = "") -> str:
     happened, seeds = len(measurement.happened), len(measurement.values)
     if not happened:
         return f"never in {seeds}"
-    low, median, high = map(show_number, (measurement.low, measurement.median, measurement.high))
+    low, median, high = map(show_number, measurement.spread)
     spread = "" if low == high else f" ({low} to {high})"
     absent = "" if happened == seeds else f", not in {seeds - happened} of {seeds}"
     return median + unit + spread + absent
@@ -215,4 +206,7 @@ def comparison_table(rows: Sequence[Row]) -> str:
         together = list(group)
         origins = {row.paper.origin for row in together}
         places.append((together, origins.pop() if len(origins) == 1 else ""))
-    return render("comparison.html", places=places, number=show_number, spread=show_spread)
+    template = Environment(autoescape=True, undefined=StrictUndefined).from_string(
+        TEMPLATE.read_text("utf-8")
+    )
+    return template.render(places=places, number=show_number, spread=show_spread)

@@ -1,0 +1,67 @@
+"""The records that the claims of a chapter rest on, read off its code."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from executable_claims.chapters import code_cells
+from experiments.records import RECORDS, command
+from experiments.registry import EXPERIMENTS
+
+READERS = ("recorded", "verify_recorded")
+
+
+def calls_in(node: ast.AST, *names: str) -> list[ast.Call]:
+    """The calls of functions whose names begin so."""
+    calls = (one for one in ast.walk(node) if isinstance(one, ast.Call))
+    return [call for call in calls if getattr(call.func, "id", "").startswith(names)]
+
+
+def pairs_of(statement: ast.stmt) -> Iterator[tuple[ast.AST, ast.AST]]:
+    """What a statement binds, and what to, one by one where it says so."""
+    value = getattr(statement, "value", None)
+    for target in getattr(statement, "targets", [statement]):
+        parts, values = getattr(target, "elts", [target]), getattr(value, "elts", [])
+        yield from zip(
+            parts, values if len(parts) == len(values) else [value or statement] * len(parts), strict=True
+        )
+
+
+@cache
+def records_behind(page: Path) -> dict[str, tuple[str, ...]]:
+    """The commands for the records that each claim of a page rests on, through any number of names."""
+    texts: dict[str, str] = {}
+    behind: dict[str, set[str]] = {}  # of each name, the commands for what it was computed from
+    found: dict[str, set[str]] = {}
+
+    def said(call: ast.Call) -> list[str | None]:
+        """The texts among the arguments, also those that a name stands for; ``None`` for what is no text."""
+        return [getattr(one, "value", None) or texts.get(getattr(one, "id", "")) for one in call.args]
+
+    def rests_on(node: ast.AST) -> set[str]:
+        names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+        records = set().union(*(behind.get(name, set()) for name in names))
+        for call in calls_in(node, *READERS):
+            for name, variant in zip(said(call), [*said(call)[1:], "full"], strict=True):
+                if name in EXPERIMENTS:
+                    known = {path.stem for path in (RECORDS / name).glob("*.json")}
+                    records |= {command(name, one) for one in known & {variant} or known}
+        return records
+
+    for statement in ast.parse("\n".join(cell.source for cell in code_cells(page))).body:
+        for call in calls_in(statement, "verify"):
+            if call.args and isinstance(claim := said(call)[0], str):
+                found.setdefault(claim, set()).update(rests_on(call))
+        if isinstance(statement, ast.FunctionDef):
+            behind[statement.name] = rests_on(statement)
+            continue
+        for target, value in pairs_of(statement):
+            records = rests_on(value)
+            stored = (one for one in ast.walk(target) if isinstance(getattr(one, "ctx", None), ast.Store))
+            behind |= {one.id: records for one in stored if isinstance(one, ast.Name)}
+            if isinstance(target, ast.Name) and isinstance(value, ast.Constant):
+                texts[target.id] = str(value.value)
+    return {claim: tuple(sorted(commands)) for claim, commands in found.items()}

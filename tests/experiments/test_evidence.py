@@ -1,0 +1,18 @@
+"""Which records the claims of the chapters rest on."""
+
+from experiments.evidence import records_behind
+from experiments.records import RECORDS, command
+from tests.book.test_book import BOOK
+from tests.experiments.test_claims import SEEN_IN_A_RECORD
+
+
+def test_what_rests_on_a_record_has_the_commands_that_make_it_anew():
+    pages = {path for path in BOOK.glob("*/*.md") if "format_name: myst" in path.read_text()[:400]}
+    commands = {}
+    for page in pages:
+        commands |= records_behind(page)
+    known = {command(path.parent.name, path.stem) for path in RECORDS.glob("*/*.json")}
+    assert set().union(*commands.values()) <= known
+    assert {claim for claim in SEEN_IN_A_RECORD if not commands[claim]} == set()
+    assert commands["boursier2022-fig-6"] == ("python -m experiments run boursier2022-figure-6",)
+    assert not commands["min2024-lem3"]
