@@ -11,19 +11,16 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
 from html import escape
 from pathlib import Path
 
-from docutils import nodes
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 from sphinx.application import Sphinx
-from sphinx.environment import BuildEnvironment
 
 from executable_claims.cards import allowed, failing, resolution, target
-from executable_claims.layout import TEMPLATES, details
+from executable_claims.layout import TEMPLATES
 from executable_claims.ledger import NOT_HERE, Claim, Paper
 from executable_claims.outcomes import NOT_YET, Outcomes, errata_of
 
@@ -80,42 +77,17 @@ def numbers(record: dict) -> Iterator[Number]:
             yield Number(name, shown, f"{varied['what']}: {failing(wrong)}, as it must")
 
 
-@cache
-def figures_near(env: BuildEnvironment, page: str) -> dict[str, tuple[str, nodes.image]]:
-    """Name and picture of the last figure before each card of a page, or else of the first one after it."""
-    found: dict[str, tuple[str, nodes.image]] = {}
-    before, waiting = None, []
-    for node in env.get_doctree(page).findall(nodes.Element):
-        if isinstance(node, details) and before:
-            found |= dict.fromkeys(node["ids"], before)
-        elif isinstance(node, details):
-            waiting += node["ids"]
-        elif (
-            isinstance(node, nodes.figure)
-            and node["ids"]
-            and (image := next(node.findall(nodes.image), None))
-        ):
-            before = node["ids"][0], image.copy()
-            found |= dict.fromkeys(waiting, before)
-            waiting = []
-    return found
-
-
-def picture(app: Sphinx, page: str, card: str) -> dict[str, str] | None:
-    """The figure near a card, as a picture beside those of the pages and a link to it."""
-    if card not in figures_near(app.env, page):
+def picture(app: Sphinx, known: Outcomes, page: str, claim: Claim) -> dict[str, str] | None:
+    """The figure near the card of a claim, as a picture beside those of the pages and a link to it."""
+    if not (figure := known.figures.get(page, {}).get(claim.id)):
         return None
-    figure, image = figures_near(app.env, page)[card]
-    source = Path(app.srcdir, image["uri"])
+    source = Path(app.srcdir, figure["uri"])
     target = Path(app.outdir, "_images", source.name)
     target.parent.mkdir(exist_ok=True)
     if not target.exists():
         shutil.copy(source, target)
-    return {
-        "image": f"_images/{source.name}",
-        "alt": image.get("alt", ""),
-        "address": f"{app.builder.get_target_uri(page)}#{figure}",
-    }
+    address = f"{app.builder.get_target_uri(page)}#{figure['id']}"
+    return {"image": f"_images/{source.name}", "alt": figure["alt"], "address": address}
 
 
 def bibtex(app: Sphinx, claim: Claim, commit: str) -> str:
@@ -156,9 +128,8 @@ def claim_page(app: Sphinx, known: Outcomes, paper: Paper, claim: Claim, commit:
             kind: f"{app.builder.get_target_uri(known.pages[name])}#{name}" for kind, name in anchors.items()
         },
         chapter=app.env.titles[docname].astext() if docname else "",
-        picture=picture(app, docname, card) if docname else None,
+        picture=picture(app, known, docname, claim),
         commands=app.emit_firstresult("claim-commands", docname, claim) or default,
-        records=docname and app.emit_firstresult("claim-records", docname, claim),
         bibtex=bibtex(app, claim, commit),
         commit=commit,
         report=report if ":" in report else "",

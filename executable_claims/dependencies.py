@@ -89,15 +89,13 @@ def imported(node: ast.Import | ast.ImportFrom, package: str) -> Iterator[str]:
 
 def piece(statements: Sequence[ast.AST], package: str = "") -> Piece:
     """Return what statements are made of; ``package`` is what their relative imports start from."""
-    words, texts, imports = set(), set(), set()
-    for node in (node for statement in statements for node in ast.walk(statement)):
-        words |= {getattr(node, "id", ""), getattr(node, "attr", "")}
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            texts.add(node.value)
-        elif isinstance(node, IMPORTS):
-            imports |= {*imported(node, package)}
-            # What is imported at the top of a module counts where it is used.
-            words |= {alias.name for alias in node.names if alias.asname or node not in statements}
+    nodes = [node for statement in statements for node in ast.walk(statement)]
+    loads = [node for node in nodes if isinstance(node, IMPORTS)]
+    words = {getattr(node, "id", getattr(node, "attr", "")) for node in nodes}
+    # What is imported at the top of a module counts where it is used.
+    words |= {alias.name for node in loads for alias in node.names if alias.asname or node not in statements}
+    texts = {one.value for one in nodes if isinstance(one, ast.Constant) and isinstance(one.value, str)}
+    imports = {name for node in loads for name in imported(node, package)}
     code = "\n".join(map(ast.dump, statements))
     return Piece(digest(code), frozenset(words), frozenset(texts), frozenset(imports))
 

@@ -40,12 +40,13 @@ PLACE = re.compile(rf'<span {IN_HTML}"([\w.-]+)">[^<]*</span>')
 class Outcomes:
     """``records`` of the claims that cells have decided, and ``pages`` by the ids of what stands on them.
 
-    ``dependent`` are the pages that show what others have found; they are written anew if ``shown``, all that
-    they showed when they were last written, has changed.
+    ``figures`` has by page the picture near the card of each claim.  ``dependent`` are the pages that show
+    what others have found; they are written anew if ``shown``, all that they showed, has changed.
     """
 
     records: dict[str, dict] = field(default_factory=dict)
     pages: dict[str, str] = field(default_factory=dict)
+    figures: dict[str, dict[str, dict]] = field(default_factory=dict)
     dependent: set[str] = field(default_factory=set)
     shown: str = ""
 
@@ -117,15 +118,29 @@ def warn(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:
 
 
 def note_page(app: Sphinx, page: nodes.document) -> None:
-    """Note the verdicts of a page, where it speaks of claims, and whether it shows verdicts of others."""
+    """Note the verdicts of a page, where it speaks of claims, and whether it shows verdicts of others.
+
+    The figure of a claim is the last one before its card, or else the first one after it.
+    """
     known, docname = outcomes(app.env), app.env.docname
+    figures, cards = [], {}
     for node in page.findall(nodes.Element):
         known.pages |= {name: docname for name in node["ids"] if name.startswith(KINDS)}
         if isinstance(node, details) and "record" in node:
             record = node.attributes.pop("record")
-            known.records[record["claim"]["id"]] = record
+            claim = record["claim"]["id"]
+            made = app.emit_firstresult("claim-records", docname, find_claim(claim))
+            known.records[claim] = record | {"commands": list(made or ())}
+            cards[claim] = max(0, len(figures) - 1)
+        elif (
+            isinstance(node, nodes.figure)
+            and node["ids"]
+            and (image := next(node.findall(nodes.image), None))
+        ):
+            figures.append({"id": node["ids"][0], "uri": image["uri"], "alt": image.get("alt", "")})
         if isinstance(node, pending) or (isinstance(node, nodes.raw) and IN_HTML in node.astext()):
             known.dependent.add(docname)
+    known.figures[docname] = {claim: figures[k] for claim, k in cards.items() if figures}
 
 
 def pages_to_rewrite(app: Sphinx, env: BuildEnvironment) -> list[str]:
@@ -149,8 +164,7 @@ class FillPlaceholders(SphinxPostTransform):
 
     def filled(self, template: str, **data) -> list[nodes.Node]:
         """What a template says of the outcomes."""
-        mine = (self.address, self.measured, self.records, self.report)
-        tools = (*mine, find_claim, read_ledger, resolution)
+        tools = (self.address, self.measured, self.report, find_claim, read_ledger, resolution)
         known = {"known": outcomes(self.env), "here": self.env.docname}
         return lay_out(template, **known, **{each.__name__: each for each in tools}, **data)
 
@@ -169,11 +183,6 @@ class FillPlaceholders(SphinxPostTransform):
     def report(self, claim: str) -> str | None:
         """Where one says that a verdict is wrong, if the book knows such a place."""
         return self.app.emit_firstresult("claim-report", self.env.docname, find_claim(claim))
-
-    def records(self, claim: str) -> Iterable[str]:
-        """The commands that make anew the records that a claim rests on."""
-        page = outcomes(self.env).pages.get(f"claim-{claim}")
-        return (page and self.app.emit_firstresult("claim-records", page, find_claim(claim))) or ()
 
     def measured(self, claim: str) -> str:
         """What the cell has measured that decides a claim."""

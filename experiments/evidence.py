@@ -14,13 +14,13 @@ from experiments.registry import EXPERIMENTS
 READERS = ("recorded", "verify_recorded")
 
 
-def calls_in(node: ast.AST, *names: str) -> list[ast.Call]:
+def _calls_in(node: ast.AST, *names: str) -> list[ast.Call]:
     """The calls of functions whose names begin so."""
     calls = (one for one in ast.walk(node) if isinstance(one, ast.Call))
     return [call for call in calls if getattr(call.func, "id", "").startswith(names)]
 
 
-def pairs_of(statement: ast.stmt) -> Iterator[tuple[ast.AST, ast.AST]]:
+def _pairs_of(statement: ast.stmt) -> Iterator[tuple[ast.AST, ast.AST]]:
     """What a statement binds, and what to, one by one where it says so."""
     value = getattr(statement, "value", None)
     for target in getattr(statement, "targets", [statement]):
@@ -44,7 +44,7 @@ def records_behind(page: Path) -> dict[str, tuple[str, ...]]:
     def rests_on(node: ast.AST) -> set[str]:
         names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
         records = set().union(*(behind.get(name, set()) for name in names))
-        for call in calls_in(node, *READERS):
+        for call in _calls_in(node, *READERS):
             for name, variant in zip(said(call), [*said(call)[1:], "full"], strict=True):
                 if name in EXPERIMENTS:
                     known = {path.stem for path in (RECORDS / name).glob("*.json")}
@@ -52,13 +52,13 @@ def records_behind(page: Path) -> dict[str, tuple[str, ...]]:
         return records
 
     for statement in ast.parse("\n".join(cell.source for cell in code_cells(page))).body:
-        for call in calls_in(statement, "verify"):
+        for call in _calls_in(statement, "verify"):
             if call.args and isinstance(claim := said(call)[0], str):
                 found.setdefault(claim, set()).update(rests_on(call))
         if isinstance(statement, ast.FunctionDef):
             behind[statement.name] = rests_on(statement)
             continue
-        for target, value in pairs_of(statement):
+        for target, value in _pairs_of(statement):
             records = rests_on(value)
             stored = (one for one in ast.walk(target) if isinstance(getattr(one, "ctx", None), ast.Store))
             behind |= {one.id: records for one in stored if isinstance(one, ast.Name)}

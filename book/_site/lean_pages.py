@@ -21,6 +21,8 @@ PLACES = '<p class="chapter-actions">', "</h1>"
 SWITCH = (
     '<button type="button" class="fold-switch pst-js-only" aria-pressed="false">Show code and checks</button>'
 )
+# Pygments marks what has no colour of its own, half of the marks: names, punctuation, white space.
+COLOURLESS = re.compile(r'<span class="[npw]">([^<]*)</span>')
 # The icons come from a font, no page has tabs, and hints stand open; what a search needs is on its own page.
 UNNEEDED = re.compile(
     r"<(?:script|link)[^>]*/(?:scripts/fontawesome|design-tabs|togglebutton)\.js[^>]*>(?:</script>)?\s*"
@@ -55,7 +57,7 @@ def settle(app: Sphinx, pagename: str, templatename: str, context: dict, doctree
         context[files] = [one for one in context[files] if "thebe" not in str(one)]
     body = with_switch(context.get("body", ""))
     body = body.replace("<img ", '<img loading="lazy" ').replace("<table ", '<table tabindex="0" ')
-    context["body"] = body
+    context["body"] = COLOURLESS.sub(r"\1", body)
     context["metatags"] = render("preload.html") + context.get("metatags", "")
 
 

@@ -44,6 +44,8 @@ FORMULA = re.compile(
     r'(<span class="eqno">.*?</span>)?(.*?)(</\2>)',
     re.S,
 )
+# What only MathJax, and pages that are XML, read of MathML.
+UNREAD = re.compile(r' (?:data-mjx-[a-z]+|stretchy|fence|xmlns)="[^"]*"')
 
 CHARACTERS = """
 alpha α beta β gamma γ delta δ varepsilon ε epsilon ε zeta ζ eta η theta θ kappa κ lambda λ mu μ nu
@@ -97,7 +99,7 @@ def typeset(tex: str, display: bool, macros: str = "{}") -> str:
         reason = str(error).partition("Error: ")[2].partition("\n")[0]
         raise ValueError(f"{tex!r} is no formula: {reason}") from None
     seen = seen.replace("<mjx-math ", '<mjx-math aria-hidden="true" ', 1)
-    read = re.sub(r">\s+<", "><", read)
+    read = UNREAD.sub("", re.sub(r">\s+<", "><", read))
     inside = f'<mjx-assistive-mml display="{"block" if display else "inline"}">{read}</mjx-assistive-mml>'
     return seen.removesuffix("</mjx-container>") + inside + "</mjx-container>"
 

@@ -15,8 +15,8 @@ import pytest
 from tests.site import conftest
 
 MIB = 2**20
-CHAPTER = 1.5 * MIB
-FRAME = 0.6 * MIB  # of a chapter: all that is not its page and its pictures, still or moving
+CHAPTER = 1.2 * MIB
+FRAME = 0.55 * MIB  # of a chapter: all that is not its page and its pictures, still or moving
 REQUESTS = 48  # without pictures
 CHAPTERS = ["sigmoidal_curves/closed_form", "early_alignment/alignment_time"]
 PAGES = ["index", "papers/min2024", *CHAPTERS]
