@@ -1,23 +1,150 @@
-"""Writes what stands beside the pages: all verdicts with full digits, and an address for every claim.
+"""Writes the page at each claim's own address, ``c/<claim>.html``, and all verdicts with full digits.
 
-What the page at the address, ``c/<claim>.html``, says is in ``claim_page``.
+The page says all that one who is sent there wants to know.  It has no theme around it and loads little.
+Formulas are written as Sphinx writes them, so that what typesets the book's can typeset these.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
-from dataclasses import asdict
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cache
+from html import escape
 from pathlib import Path
 
+from markdown_it import MarkdownIt
+from markupsafe import Markup
+from mdit_py_plugins.dollarmath import dollarmath_plugin
 from sphinx.application import Sphinx
 
-from executable_claims.claim_page import claim_page
-from executable_claims.ledger import read_ledger
-from executable_claims.outcomes import outcomes
+from executable_claims.cards import allowed, failing, target
+from executable_claims.layout import TEMPLATES
+from executable_claims.ledger import NOT_HERE, Claim, Paper, read_ledger
+from executable_claims.outcomes import NOT_YET, Outcomes, errata_of, outcomes
+
+MEANING = {
+    "verified": "A cell of the book measured it, and a wrong theory fails the same check.",
+    "corrected": "False as printed; the repaired statement holds, and the printed one fails.",
+    "refuted": "False as printed: what a cell measured contradicts it.",
+    "stand-in": "Seen on other data, sizes or schedules than the paper's: no verdict on its own runs.",
+    NOT_HERE: "It cannot be decided by running something; the reason stands below.",
+    NOT_YET: "No cell has decided it so far.",
+}
+
+
+def tex(formula: str, options: dict) -> str:
+    """A formula between the marks that Sphinx writes."""
+    left, right = (r"\[", r"\]") if options["display_mode"] else (r"\(", r"\)")
+    return f"{left}{escape(formula)}{right}"
+
+
+PUNCTUATED = re.compile(r'<span class="math[^>]*>[^<]*</span>[.,;:!?)\]]+')
+MARKDOWN = MarkdownIt("commonmark", {"html": False, "typographer": True}).enable("smartquotes")
+MARKDOWN.use(dollarmath_plugin, double_inline=True, renderer=tex)
+
+
+def prose(text: str) -> Markup:
+    """A text of the ledger as HTML."""
+    html = MARKDOWN.renderInline(" ".join(text.split()))
+    html = html.replace('class="math inline"', 'class="math notranslate nohighlight"')
+    return Markup(PUNCTUATED.sub(r'<span class="unbreakable">\g<0></span>', html))
+
+
+@dataclass(frozen=True)
+class Number:
+    """One of the numbers that are set side by side: what it is, the number, and how it was got or failed."""
+
+    name: str
+    value: str
+    remark: str = ""
+
+
+def numbers(record: dict) -> Iterator[Number]:
+    """What was measured, what it is compared with, and the wrong theories that the same check refuses."""
+    comparison = record["comparison"]
+    worst = f"the worst of {comparison['size']}" if comparison["size"] > 1 else ""
+    within = f"within {comparison['tolerance']:.2g}" if comparison["tolerance"] else "no tolerance"
+    yield Number("Measured", f"{comparison['measured']:.6g}", worst)
+    yield Number("Theory", target(comparison).removeprefix("predicted "), within)
+    for name, key in (("Printed form", "printed"), ("Control", "control")):
+        if varied := record[key]:
+            wrong = varied["comparison"]
+            shown = target(wrong).removeprefix("predicted ")
+            if wrong["measured"] != comparison["measured"]:
+                shown = f"{wrong['measured']:.6g}, not {shown}"
+            yield Number(name, shown, f"{varied['what']}: {failing(wrong)}, as it must")
+
+
+def picture(app: Sphinx, known: Outcomes, page: str, claim: Claim) -> dict[str, str] | None:
+    """The figure near the card of a claim, drawn by the book or as a picture, and its address."""
+    if not (figure := known.figures.get(page, {}).get(claim.id)):
+        return None
+    source = Path(app.srcdir, figure["uri"])
+    drawing = app.emit_firstresult("claim-drawing", source, figure["alt"])
+    target = Path(app.outdir, "_images", source.name)
+    if not drawing and not target.exists():
+        target.parent.mkdir(exist_ok=True)
+        shutil.copy(source, target)
+    image = f'<img src="../_images/{source.name}" alt="{escape(figure["alt"])}" loading="lazy">'
+    return {"html": drawing or image, "address": f"{app.builder.get_target_uri(page)}#{figure['id']}"}
+
+
+def bibtex(app: Sphinx, claim: Claim, commit: str) -> str:
+    """The entry of a claim for a bibliography."""
+    base = app.config.html_baseurl
+    fields = {
+        "title": claim.headline.rstrip("."),
+        "author": f"{{{app.config.author}}}",
+        "howpublished": f"{app.config.html_title}, claim {claim.id}",
+        "year": f"{datetime.now(UTC):%Y}",
+        "url": f"{base}c/{claim.id}.html" if base else "",
+        "note": f"Commit {commit}",
+    }
+    lines = [f"  {name:<12} = {{{value}}}" for name, value in fields.items() if value]
+    return "\n".join([f"@misc{{{claim.id},", ",\n".join(lines), "}"])
+
+
+def claim_page(app: Sphinx, known: Outcomes, paper: Paper, claim: Claim, commit: str) -> str:
+    """The page at the address of a claim, complete."""
+    verdict, record = known.verdict(claim), known.records.get(claim.id)
+    anchors = known.anchors(claim)
+    card = anchors.get("claim", "")
+    docname = known.pages.get(card, "")
+    default = [f"python -m pytest {app.env.doc2path(docname, base=False)}"] if docname else []
+    report = app.emit_firstresult("claim-report", "c/", claim) or ""
+    html = TEMPLATES.get_template("address.html").render(
+        paper=paper,
+        claim=claim,
+        verdict=verdict,
+        meaning=MEANING[verdict],
+        record=record,
+        numbers=list(numbers(record)) if record else [],
+        tolerance=allowed(record) if record else "",
+        printed=[
+            note for note in errata_of(paper) if claim.id in note.claims and note.printed != claim.statement
+        ],
+        places={
+            kind: f"{app.builder.get_target_uri(known.pages[name])}#{name}" for kind, name in anchors.items()
+        },
+        chapter=app.env.titles[docname].astext() if docname else "",
+        picture=picture(app, known, docname, claim),
+        commands=app.emit_firstresult("claim-commands", docname, claim) or default,
+        bibtex=bibtex(app, claim, commit),
+        commit=commit,
+        report=report if ":" in report else "",
+        prose=prose,
+        book=app.config.html_title,
+        icon=Path(app.config.html_favicon or "").name,
+        sheets=["executable_claims.css", *(name for name, _ in app.config.html_css_files)],
+        head=app.emit_firstresult("claim-head", claim, verdict),
+        mathjax=app.config.mathjax_path,
+    )
+    return app.emit_firstresult("claim-page", html) or html
 
 
 @cache

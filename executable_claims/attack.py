@@ -23,7 +23,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import executable_claims
-from executable_claims.chapters import CHECKS
 from executable_claims.comparison import MISSED
 from executable_claims.configuration import Book
 from executable_claims.dependencies import IMPORTS
@@ -98,6 +97,10 @@ def sites(node: ast.AST) -> Iterator[ast.BinOp | ast.FunctionDef]:
 
 def forms(site: Any, used: set[str]) -> Iterator[tuple[str, str, ast.AST]]:
     """What a site may become, in words and as code; of an import, each function that is used is larger."""
+    if isinstance(site, ast.expr) and not isinstance(site, ast.BinOp):
+        grown = ast.BinOp(ast.Constant(FACTOR), ast.Mult(), site)
+        yield ast.unparse(site), ast.unparse(grown), grown
+        return
     if not isinstance(site, ast.BinOp):
         for name in {site.name} if isinstance(site, ast.FunctionDef) else sorted(bound(site) & used):
             grown = [site, *ast.parse(f"{name} = _larger({name})").body]
@@ -123,22 +126,25 @@ def scaled(node: ast.expr) -> list[ast.expr]:
     return [ast.Constant(float(f"{FACTOR * value:.6g}"))] if value else []
 
 
-def read_chapter(page: Path) -> tuple[list[ast.stmt], set[int], dict[str, Change]]:
+def read_chapter(book: Book, page: Path) -> tuple[list[ast.stmt], set[int], dict[str, Change]]:
     """Return the statements of a chapter, which of them its checks need, and the changes of its theory."""
     pairs = read_statements(page)
     statements = [one for one, _ in pairs]
-    makers = [one for one in statements if isinstance(one, ast.FunctionDef) and names(one) & {*CHECKS}]
-    checks = {*CHECKS, *(one.name for one in makers)}
+    makers = [one for one in statements if isinstance(one, ast.FunctionDef) and names(one) & {*book.checks}]
+    checks = {*book.checks, *(one.name for one in makers)}
     always = (*IMPORTS, ast.Assert)
     deciding = {k for k, one in enumerate(statements) if names(one) & checks or isinstance(one, always)}
     needed = deciding | feeding(statements, names(*(statements[k] for k in deciding)))[0]
     roots = [list(targets(one, checks)) for one in statements]
+    made = set().union(*(bound(one) for one in statements if not isinstance(one, IMPORTS)))
     theory, used = feeding(statements, names(*(root for each in roots for root in each)))
     changes: dict[str, Change] = {}
     for number in sorted(needed):
         statement, cell = pairs[number]
         parts = [statement] if number in theory else roots[number]
         found: list[Any] = [site for part in parts for site in sites(part)]
+        # A target that no arithmetic makes, as a constant that is named, is larger itself.
+        found += [root for root in roots[number] if isinstance(root, ast.Call) and not names(root) & made]
         if isinstance(statement, ast.ImportFrom) and THEORY & {*(statement.module or "").split(".")}:
             found = [statement]
         for each, (before, after, form) in [(one, form) for one in found for form in forms(one, used)]:
@@ -191,7 +197,7 @@ def judged(before: list, after: list) -> dict[str, str]:
 
 def outcomes(book: Book, page: Path, done: Iterable[str]) -> Iterator[tuple[str, dict]]:
     """Execute a chapter with each change that is not done; ``ValueError`` if it fails as it is."""
-    (statements, needed, changes), seen = read_chapter(page), []
+    (statements, needed, changes), seen = read_chapter(book, page), []
     variables = enter(book, page, _larger=larger)
     home = sys.modules["executable_claims.verify"]
     executable_claims.verify = home.verify = noting(home.verify, seen)  # type: ignore[attr-defined, assignment]
@@ -252,7 +258,9 @@ def closed(entry: dict, key: str, changes: Mapping[str, Change], tried: Sequence
 
 def attack(book: Book, name: str, page: Path, sample: int) -> str:
     """Try the changes of a chapter that have not been tried, and return what survives in words."""
-    path, key, changes = book.folder("attacks"), code_key(book, page), read_chapter(page)[2]
+    path, key, changes = book.folder("attacks"), code_key(book, page), read_chapter(book, page)[2]
+    if not changes:
+        raise ValueError("has nothing to change: no target is computed from anything")
     entry, tried = read_results(path).get(name, {}), sampled(changes, sample)
     if entry.get("key") != key or entry["tried"] < len(tried):
         for text, found in outcomes(book, page, {*finished(entry, key), *set(changes).difference(tried)}):

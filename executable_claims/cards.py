@@ -5,7 +5,7 @@ from __future__ import annotations
 from docutils import nodes
 from sphinx.application import Sphinx
 
-from executable_claims.comparison import named, notices, targets_of
+from executable_claims.comparison import named, targets_of
 from executable_claims.layout import details, lay_out
 from executable_claims.verify import MIME
 
@@ -45,11 +45,6 @@ def allowed(record: dict) -> str:
     return f"{shown or 'none'}: {record['because']}"
 
 
-def resolution(record: dict) -> str:
-    """How wrong a theory the check would have noticed, in words."""
-    return notices(record["resolution"], targets_of(record["comparison"]))
-
-
 def line_numbers(record: dict) -> list[str]:
     """What a card shows without being opened: measured, predicted, and that the control fails."""
     comparison = record["comparison"]
@@ -57,7 +52,7 @@ def line_numbers(record: dict) -> list[str]:
     return [
         f"measured {comparison['measured']:.6g}",
         f"{target(comparison)}{within}",
-        resolution(record),
+        record["notices"],
         f"control {failing(record['control']['comparison'])}",
     ]
 
@@ -90,7 +85,7 @@ def card(markdown, record: dict, line: int) -> details:
         page=markdown.sphinx_env.docname,
         record=record,
         numbers=line_numbers(record),
-        words={each.__name__: each for each in (allowed, described, refused, resolution)},
+        words={each.__name__: each for each in (allowed, described, refused)},
     )
     made["record"] = record
     return made

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
 import jupytext
+from IPython.core.inputtransformer2 import TransformerManager
 from nbformat import NotebookNode
 
 from executable_claims.configuration import Book
 from executable_claims.verify import MIME
 
-CHECKS = ("verify", "verify_recorded")
 TABLE = "verify_all"
+MAGIC = re.compile(r"^[ \t]*[%!]", re.M)
 CHECK_TAG = "nbval-check-output"
 
 
@@ -29,6 +31,25 @@ def cells(path: Path) -> list[NotebookNode]:
 def code_cells(path: Path) -> list[NotebookNode]:
     """The cells of a page that are executed."""
     return [cell for cell in cells(path) if cell.cell_type == "code"]
+
+
+def tree_of(cell: NotebookNode) -> ast.Module:
+    """The code of a cell, in which IPython's magics are calls; ``SyntaxError`` for what is no Python."""
+    return ast.parse(
+        TransformerManager().transform_cell(cell.source) if MAGIC.search(cell.source) else cell.source
+    )
+
+
+@cache
+def trees(path: Path) -> list[ast.Module]:
+    """The code of a page, cell by cell; ``SyntaxError`` names the cell that is no Python."""
+    found = []
+    for number, cell in enumerate(code_cells(path), 1):
+        try:
+            found.append(tree_of(cell))
+        except SyntaxError as error:
+            raise SyntaxError(f"{path.name}, cell {number}, line {error.lineno}: {error.msg}") from None
+    return found
 
 
 def is_executed(path: Path) -> bool:
@@ -46,15 +67,15 @@ def chapters(book: Book) -> list[Path]:
     return [path for path in executed(book) if path.parent != book.folder("pages")]
 
 
-def decided(cell: NotebookNode) -> list[str]:
-    """The claims that the cell's last expression decides: one that is meant to fail is caught."""
-    last = ast.parse(cell.source).body[-1:]
+def decided(tree: ast.Module, checks: Collection[str]) -> list[str]:
+    """The claims that the last expression of a cell decides: one that is meant to fail is caught."""
+    last = tree.body[-1:]
     if not last or not isinstance(last[0], ast.Expr) or not isinstance(last[0].value, ast.Call):
         return []
     call = last[0].value
     found = call.args if getattr(call.func, "id", None) == TABLE else [call]
-    checks = (one for one in found if isinstance(one, ast.Call) and getattr(one.func, "id", None) in CHECKS)
-    return [str(one.args[0].value) for one in checks if one.args and isinstance(one.args[0], ast.Constant)]
+    calls = [one for one in found if isinstance(one, ast.Call) and getattr(one.func, "id", None) in checks]
+    return [str(one.args[0].value) for one in calls if one.args and isinstance(one.args[0], ast.Constant)]
 
 
 def verdicts(outputs: Iterable[dict]) -> list[dict]:
@@ -69,18 +90,23 @@ def recorded(book: Book) -> list[dict]:
     return [one for outputs in cells for one in verdicts(outputs)]
 
 
-def mistakes(book: Book) -> Iterator[str]:
-    """What the chapters of a book have wrong: one that decides no claim, a claim decided twice."""
+def mistakes(book: Book) -> Iterator[tuple[set[Path], str]]:
+    """What pages have wrong: one decides no claim, a cell is not compared, a claim is decided twice."""
     places: dict[str, list[str]] = defaultdict(list)
+    pages: dict[str, set[Path]] = defaultdict(set)
     for path in executed(book):
-        found = [claim for cell in code_cells(path) for claim in decided(cell)]
-        name = path.relative_to(book.root).as_posix()
-        if not found and path in chapters(book):
-            yield f"{name}: decides no claim, allowed: a chapter with a cell that ends in verify"
-        text = path.read_text(encoding="utf-8")
-        for claim in found:
-            line = text.partition(f'"{claim}"')[0].count("\n") + 1
-            places[claim].append(f"{name}:{line}")
+        name, text = path.relative_to(book.root).as_posix(), path.read_text(encoding="utf-8")
+        claims = []
+        for cell, tree in zip(code_cells(path), trees(path), strict=True):
+            claims += (found := decided(tree, book.checks))
+            if found and CHECK_TAG not in cell.metadata.get("tags", []):
+                yield {path}, f"{name}: the cell that decides {found[0]} lacks the tag {CHECK_TAG}"
+        if not claims and path.parent != book.folder("pages"):
+            yield {path}, f"{name}: decides no claim, allowed: a chapter with a cell that ends in verify"
+        for claim in set(claims):
+            lines = [text.count("\n", 0, at.start()) + 1 for at in re.finditer(f"[\"']{claim}[\"']", text)]
+            places[claim] += [f"{name}:{line}" for line in lines[: claims.count(claim)]]
+            pages[claim].add(path)
     for claim, where in places.items():
         if len(where) > 1:
-            yield f"{claim} is decided twice: {', '.join(where)}"
+            yield pages[claim], f"{claim} is decided twice: {', '.join(where)}"

@@ -18,6 +18,8 @@ MISSED: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 # Which way a wrong theory may move each kind of target: up (1) or down (-1).
 MOVES = {"predicted": (1, -1), "at_most": (-1,), "at_least": (1,)}
 SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+EXACT = 2**53  # integers up to here are floats
+BELOW_ONE = float(np.nextafter(1, 0))
 EVEN = 0.5  # from this tightening on a bound is said to have room
 
 
@@ -75,12 +77,15 @@ def number(name: str, value: float, most: float = np.inf, positive: bool = False
 def numbers(name: str, value: ArrayLike) -> np.ndarray:
     """Return ``value`` as an array of finite floats, or raise ``ValueError``."""
     try:
-        entries = np.asarray(value)
-        if entries.dtype.kind not in "biufO":
+        given = np.asarray(value)
+        if given.dtype.kind not in "biufO":
             raise TypeError
-        entries = entries.astype(float, copy=False)
+        entries = given.astype(float, copy=False)
+        whole = given if given.dtype.kind in "iuO" else np.zeros(0)
     except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{name} is {value!r}, allowed: real numbers") from None
+    if any(abs(one) > EXACT for one in whole.ravel().tolist() if isinstance(one, int)):
+        raise ValueError(f"{name} holds integers beyond 2^53, allowed: what floats hold exactly")
     if not np.isfinite(entries).all():
         raise ValueError(f"{name} holds {entries[~np.isfinite(entries)].flat[0]}, allowed: finite numbers")
     return entries
@@ -115,9 +120,9 @@ def compare(
 
     ``targets`` holds ``predicted``, or ``at_most``, ``at_least`` or both, which must both be kept: scalars,
     or arrays of the shape of ``measured``.  An entry holds within ``atol + rtol * |target|``.  Raises
-    ``ValueError`` as :func:`broadcast` does, and for negative tolerances.
+    ``ValueError`` as :func:`broadcast` does, for negative tolerances, and for an ``rtol`` from 1 on.
     """
-    rtol, atol = number("rtol", rtol), number("atol", atol)
+    rtol, atol = number("rtol", rtol, most=BELOW_ONE), number("atol", atol)
     values, theory = broadcast(measured, targets)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         excess = np.stack([MISSED[name](values, target) for name, target in theory.items()])
@@ -147,42 +152,40 @@ def resolution(
     rtol: float = 0.0,
     atol: float = 0.0,
     scale: float | None = None,
-) -> float | None:
-    """Return how wrong a theory the comparison would notice, whichever way it is wrong.
+) -> tuple[float | None, str]:
+    """Return how wrong a theory the comparison would notice, whichever way it is wrong, also in words.
 
     It is the smallest ``r`` beyond which :func:`compare` fails when all targets ``t`` become ``t + r |t|``
-    and when they become ``t - r |t|``; a bound is tightened.  A target of zero moves by ``r * scale``.
-    ``None`` if all targets are zero and there is no scale; infinite if no error is noticed.
+    and when they become ``t - r |t|``; a bound is tightened, and of two both are.  A target of zero moves by
+    ``r * scale``.  ``None`` if all targets are zero and there is no scale.
 
     A prediction that moves up fails where ``t - rtol |t|``, which increases with ``t``, exceeds
     ``measured + atol``; so the entry gives up at one value of ``t``, and the first entry decides.
     """
     values, theory = broadcast(measured, targets)
-    found = []
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        for name, target in theory.items():
-            steps = np.where(target == 0, 0.0 if scale is None else scale, np.abs(target))
-            for way in MOVES[name]:
-                edge = way * values + atol
-                slope = 1 - rtol * np.sign(edge)
-                last = np.where(slope > 0, edge / slope, np.inf)
-                found.append(np.where(steps > 0, (last - way * target) / steps, np.inf).min())
-            if not steps.any():
-                return None
-    return max(0.0, float(max(found)))
+    found: list[tuple[float, str, float]] = []
+    for name, target in theory.items():
+        steps = np.where(target == 0, 0.0 if scale is None else scale, np.abs(target))
+        for way in MOVES[name] if steps.any() else ():
+            edge = way * values + atol
+            last = edge / (1 - rtol * np.sign(edge))
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                room = np.where(steps > 0, (last - way * target) / steps, np.inf)
+            found.append((max(0.0, float(room.min())), name, float(target.flat[room.argmin()])))
+    if not found:
+        return None, "a target of zero, without a scale"
+    return max(found)[0], notices(*max(found))
 
 
-def notices(found: float | None, targets: Mapping[str, float]) -> str:
-    """Say a resolution in words; ``targets`` are those of the entry shown."""
-    if found is None:
-        return "a target of zero, without a scale"
+def notices(found: float, name: str, target: float) -> str:
+    """Say a resolution in words; the target of that name is the one that decides."""
     if found == 0:
         return "would notice anything"
-    if "predicted" in targets:
+    if name == "predicted":
         return f"would notice {part(found)}"
     if found < EVEN:
         return f"the data come within {part(found)} of the bound"
-    towards_zero = targets.get("at_most", 0.0) > 0 or targets.get("at_least", 0.0) < 0
+    towards_zero = target > 0 if name == "at_most" else target < 0
     if towards_zero and found >= 1:
         return "room: the bound could be zero"
     return f"room: {short(1 / (1 - found) if towards_zero else 1 + found)} times"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -10,6 +11,11 @@ from functools import cache
 from pathlib import Path
 
 TABLE = "executable-claims"
+START = "EXECUTABLE_CLAIMS_BOOK"  # where a build says, to itself and to what it starts, where its book is
+
+
+class NoBook(ValueError):
+    """A folder that belongs to no book."""
 
 
 @dataclass(frozen=True)
@@ -18,8 +24,9 @@ class Book:
 
     ``modules`` are the folders that the book's own modules are imported from.  ``data`` maps such a module to
     the files that it reads, ``by_name`` are modules that are loaded by the names in them.  ``seed`` is the
-    environment variable that draws everything anew.  ``longer`` are pages that may take more than ``seconds``
-    of processor time, with what they may take.
+    environment variable that draws everything anew.  ``checks`` are the functions that decide the claim that
+    they are given first.  ``longer`` are pages that may take more than ``seconds`` of processor time, with
+    what they may take.
     """
 
     root: Path
@@ -30,6 +37,7 @@ class Book:
     attacks: str = "results/attacks.json"
     seeds: str = "results/seeds.json"
     seed: str = "BOOK_SEED"
+    checks: Sequence[str] = ("verify",)
     seconds: float = 30.0
     longer: Mapping[str, float] = field(default_factory=dict)
     modules: Sequence[str] = (".",)
@@ -42,23 +50,33 @@ class Book:
 
     @property
     def shift(self) -> int:
-        """By how much the environment shifts all seeds; 0 is what is recorded."""
-        return int(os.environ.get(self.seed, "0"))
+        """By how much the environment shifts all seeds; 0 is what is recorded.
+
+        Raises ``ValueError`` for what is no whole number.
+        """
+        given = os.environ.get(self.seed, "0")
+        if not re.fullmatch(r"[+-]?\d+", given):
+            raise ValueError(f"{self.seed} is {given!r}, allowed: a whole number")
+        return int(given)
+
+    @property
+    def python_path(self) -> str:
+        """The variable ``PYTHONPATH`` of a process that runs a page: the book's modules, then what it was."""
+        folders = [str(self.root / folder) for folder in self.modules]
+        return os.pathsep.join([*folders, *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
 def find_book(start: Path | None = None) -> Book:
-    """Return the book that a folder, by default the current one, belongs to.
+    """Return the book that a folder, by default that of the build or the current one, belongs to.
 
     It is the nearest folder above whose pyproject.toml has the table ``[tool.executable-claims]``.  Raises
-    ``ValueError`` if there is none, or if the table has an unknown field.
+    :class:`NoBook` if there is none, and ``ValueError`` if the table has an unknown field.
     """
-    start = start or Path.cwd()
+    start = start or Path(os.environ.get(START) or Path.cwd())
     for folder in (start, *start.parents):
         if (folder / "pyproject.toml").is_file() and (book := _book_at(folder)):
             return book
-    raise ValueError(
-        f"start is {str(start)!r}, allowed: one in a book, with [tool.{TABLE}] in pyproject.toml"
-    )
+    raise NoBook(f"start is {str(start)!r}, allowed: one in a book, with [tool.{TABLE}] in pyproject.toml")
 
 
 @cache

@@ -1,9 +1,9 @@
 """What the outcome of an executed page depends on besides its own cells: code, data, versions, the seed.
 
 Nothing is imported to find out.  A page reaches the modules that it imports, and what these import; of each
-it reaches the definitions whose names occur in code that is reached.  A comment, a docstring or a function
-that nobody names is no reason to execute it again.  What a module does when it is imported, besides
-definitions, counts wherever it is reached.
+it reaches the definitions whose names occur, as names or as texts, in code that is reached.  A comment, a
+docstring or a function that nobody names is no reason to execute it again.  What a module does when it is
+imported, besides definitions, counts wherever it is reached; so does a class with a base, which may note it.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from __future__ import annotations
 import ast
 import hashlib
 import platform
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from importlib import metadata
 from importlib.util import resolve_name
 from itertools import accumulate
 from pathlib import Path
 
+from executable_claims.chapters import trees
 from executable_claims.configuration import Book
 from executable_claims.ledger import read_ledger
 
 ENGINE = __name__.partition(".")[0]
 PLAIN = ("dataclass", "cache", "lru_cache", "wraps", "contextmanager")  # decorators that note nothing
-MAGIC = re.compile(r"^[%!].*", re.M)
 DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 IMPORTS = (ast.Import, ast.ImportFrom)
 
@@ -67,10 +67,11 @@ def bindings(statement: ast.stmt) -> list[str]:
     if isinstance(statement, IMPORTS):
         return [alias.asname or alias.name.partition(".")[0] for alias in statement.names]
     if isinstance(statement, DEFINITIONS):
-        # A decorator of the module's own packages may note the definition somewhere.
+        # A decorator of the module's own packages may note the definition somewhere, as a base may.
         heads = [one.func if isinstance(one, ast.Call) else one for one in statement.decorator_list]
         plain = all(getattr(head, "id", getattr(head, "attr", "")) in PLAIN for head in heads)
-        return [statement.name if plain else ""]
+        heirs = [*getattr(statement, "bases", ()), *getattr(statement, "keywords", ())]
+        return [statement.name if plain and not heirs and not statement.name.startswith("__") else ""]
     if isinstance(statement, ast.Assign | ast.AnnAssign):
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
         named = [one for target in targets for one in getattr(target, "elts", [target])]
@@ -95,6 +96,7 @@ def piece(statements: Sequence[ast.AST], package: str = "") -> Piece:
     # What is imported at the top of a module counts where it is used.
     words |= {alias.name for node in loads for alias in node.names if alias.asname or node not in statements}
     texts = {one.value for one in nodes if isinstance(one, ast.Constant) and isinstance(one.value, str)}
+    words |= {text for text in texts if text.isidentifier()}
     imports = {name for node in loads for name in imported(node, package)}
     code = "\n".join(map(ast.dump, statements))
     return Piece(digest(code), frozenset(words), frozenset(texts), frozenset(imports))
@@ -112,10 +114,13 @@ def _read(path: Path, _changed: int, package: str) -> Module:
     return module | {"": replace(module[""], imports=module[""].imports | runs)}
 
 
-def find_module(name: str, book: Book) -> Module | None:
-    """Return the book's module of that dotted name, ``None`` for one from elsewhere."""
-    for folder in book.modules:
-        place = book.root.joinpath(folder, *name.split("."))
+def find_module(name: str, book: Book, beside: Path | None = None) -> Module | None:
+    """Return the book's module of that dotted name, ``None`` for one from elsewhere.
+
+    It may also stand ``beside`` the page that imports it, in that folder.
+    """
+    for folder in [*(book.root / folder for folder in book.modules), *([beside] if beside else [])]:
+        place = folder.joinpath(*name.split("."))
         for path, package in (
             (place.with_suffix(".py"), name.rpartition(".")[0]),
             (place / "__init__.py", name),
@@ -133,15 +138,20 @@ def loaded_by_name(book: Book, texts: frozenset[str], whole: bool) -> dict[str, 
     return {name: one for name, one in known.items() if whole or any(texts & p.texts for p in one.values())}
 
 
-def reach(code: str, book: Book, whole: bool = False) -> Reach:
+def is_whole(page: Path, book: Book) -> bool:
+    """Whether a page, at the top and in no part, is about the whole ledger and all that is on record."""
+    return page.parent == book.folder("pages")
+
+
+def reach(path: Path, book: Book) -> Reach:
     """Return what the code of a page reaches in the book's modules.
 
-    Of the modules that are loaded by name it reaches those that it names, or all if it is ``whole``.
+    Of the modules that are loaded by name it reaches those that it names, or all if it is about the whole.
     """
-    page = piece([ast.Module(ast.parse(MAGIC.sub("", code)).body, [])])
+    page = piece([ast.Module([one for tree in trees(path) for one in tree.body], [])])
     keys = tuple(f"{paper.key}-" for paper in read_ledger(book.folder("ledger")))
     texts = frozenset(text for text in page.texts if text.startswith(keys))
-    by_name = loaded_by_name(book, texts, whole)
+    by_name = loaded_by_name(book, texts, is_whole(path, book))
     modules: dict[str, Module] = {}
     outside: set[str] = set()
     asked: set[str] = set()
@@ -153,7 +163,7 @@ def reach(code: str, book: Book, whole: bool = False) -> Reach:
         imports = set().union(*(one.imports for one in new)) - asked
         asked |= imports
         for name in imports:
-            if module := find_module(name, book):
+            if module := find_module(name, book, path.parent):
                 modules[name] = module
             else:
                 outside.add(name.partition(".")[0])
@@ -174,8 +184,9 @@ def concerns(path: Path, text: str) -> bool:
     return path.stem.startswith(text) or path.parent.name.startswith(text) or text.startswith(f"{path.stem}-")
 
 
-def data(code: str, found: Reach, book: Book, whole: bool = False) -> list[Path]:
-    """The files that the modules reached by a page read for it: those it names, for a ``whole`` page all."""
+def data(page: Path, found: Reach, book: Book) -> list[Path]:
+    """The files that the modules reached by a page read for it: those it names, or all for the whole."""
+    code, whole = page.read_text(encoding="utf-8"), is_whole(page, book)
     return [
         path
         for reader, patterns in book.data.items()
@@ -186,36 +197,31 @@ def data(code: str, found: Reach, book: Book, whole: bool = False) -> list[Path]
     ]
 
 
-def dependencies(page: Path, code: str, book: Book) -> dict[str, str]:
-    """Return by name a digest of all that the outcome of a page depends on besides its own cells.
+distributions = cache(metadata.packages_distributions)
+version = cache(metadata.version)
 
-    A page that lies at the top of the book's pages, in no part, is taken to depend on the whole ledger.
-    """
-    whole = page.parent == book.folder("pages")
-    found = reach(code, book, whole)
+
+def dependencies(page: Path, book: Book) -> dict[str, str]:
+    """Return by name a digest of all that the outcome of a page depends on besides its own cells."""
+    found, whole = reach(page, book), is_whole(page, book)
     texts = tuple(found.texts)
     claims = [claim for paper in read_ledger(book.folder("ledger")) for claim in paper.claims]
-    files = [*data(code, found, book, whole), *book.root.glob(book.lock)]
+    files = [*data(page, found, book), *book.root.glob(book.lock)]
     nodes = sorted({*found.names, *((module, "") for module in found.modules)})
+    packages = sorted({name for each in found.outside for name in distributions().get(each, ())})
     return {
         "python": platform.python_version(),
         "seed": str(book.shift),
+        **{f"package {name}": version(name) for name in packages},
         **{f"{module} {name}": found.modules[module][name].digest for module, name in nodes},
         **{claim.id: repr(claim) for claim in claims if whole or claim.id.startswith(texts)},
         **{path.relative_to(book.root).as_posix(): digest(path.read_bytes()) for path in files},
     }
 
 
-def key(page: Path, code: str, book: Book) -> str:
+def key(page: Path, book: Book) -> str:
     """Return a digest of all that the outcome of a page depends on besides its own cells."""
-    return digest(repr(dependencies(page, code, book)))[:16]
-
-
-def code_digest(folder: Path) -> str:
-    """Return a digest of the Python code in a folder, comments and docstrings aside."""
-    modules = {path: code_of(path.read_text(encoding="utf-8")) for path in sorted(folder.rglob("*.py"))}
-    code = (f"{path.relative_to(folder).as_posix()} {ast.dump(tree)}\n" for path, tree in modules.items())
-    return digest("".join(code))[:16]
+    return digest(repr(dependencies(page, book)))[:16]
 
 
 def digest(content: str | bytes) -> str:

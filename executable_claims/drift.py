@@ -49,14 +49,19 @@ def movement(before: Mapping[str, Any], now: Mapping[str, Any]) -> float:
     units = before["tolerance"], now["tolerance"]
     if "predicted" not in before:
         units = (max(before["tolerance"], first),) * 2
-    if abs(last - first) <= rounding(before["measured"]):
+    if abs(last - first) <= rounding(before):
         return 0.0
     return abs(last / units[1] - first / units[0]) if all(units) else inf
 
 
-def rounding(value: float) -> float:
-    """How far a number, or a sum of numbers of order one, may be off by rounding."""
-    return ROUNDING * max(1.0, abs(value))
+def rounding(record: Mapping[str, Any]) -> float:
+    """How far a number may be off by rounding.
+
+    It is in units of the largest one, but of 1 if that is more for what may be a difference of numbers of
+    order one: what is compared with zero, and what lies under a bound.
+    """
+    size = max(map(abs, [*record["quartiles"], record["measured"], record.get("predicted", 0.0)]))
+    return ROUNDING * (size if record.get("predicted") else max(1.0, size))
 
 
 def moved(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
@@ -69,7 +74,7 @@ def moved(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
         tolerance = before["atol"] + before["rtol"] * abs(one)
         if "predicted" not in before:
             tolerance = max(tolerance, min(abs(one), distance(before, one)))
-        if abs(other - one) > (may := max(SHARE * tolerance, rounding(one))):
+        if abs(other - one) > (may := max(SHARE * tolerance, rounding(before))):
             found.append(f"{one:.10g} became {other:.10g}, which may move by {may:.2g}")
     if (by := movement(before, now)) > SHARE:
         found.append(f"the worst deviation moved by {by:.2g} of its tolerance, and may by {SHARE}")

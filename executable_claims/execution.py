@@ -26,9 +26,10 @@ from sphinx.errors import ExtensionError
 from sphinx.util import logging
 from traitlets.config import Config
 
-from executable_claims.chapters import code_cells, is_executed
+from executable_claims.chapters import is_executed
 from executable_claims.configuration import find_book
 from executable_claims.dependencies import key
+from executable_claims.outcomes import outcomes
 
 LOGGER = logging.getLogger(__name__)
 PARSING = Lock()  # CPython 3.11 counts the depth of a syntax tree for all threads together
@@ -50,10 +51,8 @@ def notebook(env: BuildEnvironment, docname: str) -> NotebookNode:
 
 
 def current_key(env: BuildEnvironment, docname: str) -> str:
-    path = Path(env.doc2path(docname))
-    code = "\n".join(cell.source for cell in code_cells(path))
     with PARSING:
-        return key(path, code, find_book(Path(env.srcdir)))
+        return key(Path(env.doc2path(docname)), find_book(Path(env.srcdir)))
 
 
 def cache_folder(env: BuildEnvironment, docname: str) -> Path:
@@ -61,11 +60,17 @@ def cache_folder(env: BuildEnvironment, docname: str) -> Path:
 
 
 def find_changes(app: Sphinx, env: BuildEnvironment, added: set, changed: set, removed: set) -> list[str]:
-    """Work out the keys of all pages; those whose key is another than in the last build are read again."""
-    before = page_keys(env)
+    """Work out the keys of all pages; those whose key is another than in the last build are read again.
+
+    So are those that show the ledger, if it has other files.
+    """
+    before, papers = page_keys(env), getattr(env, "ledger_files", None)
+    env.ledger_files = {path.name for path in find_book(Path(env.srcdir)).folder("ledger").glob("*.yml")}
     executed = (name for name in sorted(env.found_docs) if is_executed(Path(env.doc2path(name))))
     env.page_keys = {name: current_key(env, name) for name in executed}
-    return [name for name, now in env.page_keys.items() if before.get(name) != now and name not in added]
+    again = {name for name, now in env.page_keys.items() if before.get(name) != now}
+    again |= outcomes(env).dependent if papers not in (None, env.ledger_files) else set()
+    return sorted(again - added - removed)
 
 
 def execute_pages(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:
@@ -99,10 +104,8 @@ def has_outcome(env: BuildEnvironment, docname: str) -> bool:
 def execute(env: BuildEnvironment, docname: str) -> float:
     """Execute a page in its folder, with the book's modules, and keep its outcome; return the seconds."""
     path, page, folder = Path(env.doc2path(docname)), notebook(env, docname), cache_folder(env, docname)
-    book = find_book(Path(env.srcdir))
-    search = [str(book.root / each) for each in book.modules]
-    search += filter(None, [os.environ.get("PYTHONPATH")])
-    variables = {"OMP_NUM_THREADS": "1", **os.environ, "PYTHONPATH": os.pathsep.join(search)}
+    own = {"PYTHONPATH": find_book(Path(env.srcdir)).python_path}
+    variables = {"OMP_NUM_THREADS": "1", **os.environ, **own}
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as sockets:
         ipc = {"transport": "ipc", "ip": str(Path(sockets, "kernel"))}  # TCP is open to others, and warns

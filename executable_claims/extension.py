@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
 from executable_claims import addresses, cards, execution, layout, outcomes, pages
-from executable_claims.configuration import find_book
+from executable_claims.configuration import START, find_book
 
 DIRECTIVES = {
     "scoreboard": pages.Scoreboard,
@@ -17,7 +18,9 @@ DIRECTIVES = {
     **dict.fromkeys(pages.NOTES, pages.Notes),
     "verdicts": pages.Verdicts,
 }
-EVENTS = tuple(f"claim-{name}" for name in ("report", "picture", "records", "commands", "head", "page"))
+EVENTS = tuple(
+    f"claim-{name}" for name in ("report", "picture", "drawing", "records", "commands", "head", "page")
+)
 HANDLERS = (  # those of one event do their part in this order
     ("env-get-outdated", execution.find_changes),
     ("env-before-read-docs", outcomes.warn),
@@ -50,8 +53,9 @@ def setup(app: Sphinx) -> dict:
 
     What only the book knows is asked by events: where an error is reported, the picture of a figure by its
     name, how the records that a claim rests on are made; and for a claim's own page the commands that run its
-    cell, tags for its head, and how its formulas are set.
+    cell, tags for its head, and how its figure is drawn and its formulas are set.
     """
+    os.environ[START] = str(app.srcdir)
     for event in EVENTS:
         app.add_event(event)
     for node in (layout.details, layout.summary):  # for other builders than HTML's they are containers

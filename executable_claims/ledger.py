@@ -39,6 +39,7 @@ CONTENTS = {
 THINGS = [kind for kinds in CONTENTS.values() for kind in kinds]
 STATEMENTS = THINGS[: THINGS.index("Equation")]  # a claim about one gets a sentence on the paper's page
 THING = re.compile(rf"({'|'.join(THINGS)}) ((?:[A-Z](?:\.?\d+)*|\d+)(?:\.\d+)*)")
+WRITTEN = {"str": str, "int": int}  # what fields of these types hold
 SHOWN = ("proved", "argued", "observed")
 OURS = ("", "not in the paper", "new")
 
@@ -72,11 +73,12 @@ class Claim:
     """One entry of the ledger: what a paper claims, and what the book expects to find.
 
     ``about`` names the theorem, figure or section that it is about, then others that ``place`` mentions;
-    ``in_words`` is the claim in one plain sentence without symbols.  ``kind`` is one of ``KINDS`` and
-    ``expected`` one of ``VERDICTS``; ``wrong`` and ``corrected`` say what is wrong as printed and how it is
-    repaired, ``reason`` why a claim is not decided here.  ``shown`` says what the book has beyond the check,
-    one of ``SHOWN``.  ``ours`` marks a statement of the book that the paper does not make; beside a new one
-    stands in ``near`` the nearest known work.
+    ``in_words`` is one plain sentence without symbols: the claim as it is true, repaired if need be, or as
+    it is printed if it is refuted.  ``kind`` is one of ``KINDS`` and ``expected`` one of ``VERDICTS``;
+    ``wrong`` and ``corrected`` say what is wrong as printed and how it is repaired, ``reason`` why a claim is
+    not decided here.  ``shown`` says what the book has beyond the check, one of ``SHOWN``.  ``ours`` marks a
+    statement of the book that the paper does not make; beside a new one stands in ``near`` the nearest known
+    work.
     """
 
     id: str
@@ -94,6 +96,11 @@ class Claim:
     shown: str = ""
     ours: str = ""
     near: str = ""
+
+    @property
+    def headline(self) -> str:
+        """The claim in words where its verdict does not stand beside it."""
+        return f"False as printed: {self.in_words}" if self.expected == "refuted" else self.in_words
 
     @property
     def things(self) -> tuple[Thing, ...]:
@@ -122,10 +129,10 @@ class Paper:
     title: str
     authors: str
     year: int
-    arxiv: str
     claims: tuple[Claim, ...]
     errata: tuple[Erratum, ...]
     remarks: tuple[Erratum, ...]
+    arxiv: str = ""
 
 
 def read_paper(path: Path) -> Paper:
@@ -142,27 +149,35 @@ def read_paper(path: Path) -> Paper:
         head = content.pop("paper")
         for name, kind in (("claims", Claim), ("errata", Erratum), ("remarks", Erratum)):
             entries = [{"paper": head["key"], **fields} for fields in content.pop(name, None) or ()]
-            head[name] = tuple(_entry(kind, fields, mistakes) for fields in entries)
+            head[name] = tuple(filter(None, (_entry(kind, fields, mistakes) for fields in entries)))
         mistakes += [f"unknown list {name}" for name in content]
         paper = _entry(Paper, head, mistakes)
     except (yaml.YAMLError, KeyError, TypeError, AttributeError) as error:
+        what = error if isinstance(error, yaml.YAMLError) else repr(error)
         raise ValueError(
-            f"{path.name}: {error!r}; allowed: a mapping of paper, claims, errata and remarks"
+            f"{path.name}: {what}; allowed: a mapping of paper, claims, errata and remarks"
         ) from None
-    if mistakes or (mistakes := [*_mistakes(paper)]):
+    if mistakes := [*mistakes, *(_mistakes(paper) if paper else ())]:
         raise ValueError("\n".join(f"{path.name}:{_line(text, one)} {one}" for one in mistakes))
     return paper
 
 
 def _entry(kind: type, given: Mapping[str, Any], mistakes: list[str]) -> Any:
     """The entry with these fields; ``None``, and what is wrong with them noted, if they do not fit."""
-    known = {one.name: one.default for one in fields(kind)}
-    unknown = sorted(set(given) - set(known))
-    missing = [name for name, default in known.items() if default is MISSING and name not in given]
-    name = given.get("id", "entry without id")
-    mistakes += [f"{name}: unknown field {field}, allowed: {', '.join(known)}" for field in unknown]
-    mistakes += [f"{name}: field {field} is missing" for field in missing]
-    return None if unknown or missing else kind(**given)
+    known = {one.name: one for one in fields(kind)}
+    wrong = [f"unknown field {name}, allowed: {', '.join(known)}" for name in sorted({*given} - {*known})]
+    wrong += [
+        f"field {name} is missing"
+        for name, one in known.items()
+        if one.default is MISSING and name not in given
+    ]
+    for name, value in given.items():
+        kind_of = str(known[name].type) if name in known else ""
+        if not isinstance(value, WRITTEN.get(kind_of, object)):
+            wrong.append(f"{name} is {value!r}, allowed: a {'text' if kind_of == 'str' else 'number'}")
+    called = given.get("id", f"{kind.__name__.lower()} without id" if kind is not Paper else "paper")
+    mistakes += [f"{called}: {one}" for one in wrong]
+    return None if wrong else kind(**given)
 
 
 def _line(text: str, mistake: str) -> str:
@@ -176,8 +191,8 @@ def _mistakes(paper: Paper) -> Iterator[str]:
     claims = [claim.id for claim in paper.claims]
     notes = [*paper.errata, *paper.remarks]
     for name, count in Counter([*claims, *(note.id for note in notes)]).items():
-        if not str(name).startswith(f"{paper.key}-"):
-            yield f"{name}: an id starts with {paper.key!r} and a dash"
+        if not re.fullmatch(rf"{re.escape(paper.key)}-[\w.-]+", name):
+            yield f"{name}: an id starts with {paper.key!r} and a dash; letters, digits, dots, dashes follow"
         if count > 1:
             yield f"{name}: the id is used twice"
     for note in notes:

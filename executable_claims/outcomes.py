@@ -21,7 +21,6 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxRole
 
-from executable_claims.cards import resolution
 from executable_claims.chapters import mistakes
 from executable_claims.configuration import find_book
 from executable_claims.layout import details, lay_out, pending
@@ -113,7 +112,7 @@ def forget_page(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
 
 def warn(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:
     """Say what is wrong with the claims that the chapters, as they stand now, decide."""
-    for mistake in mistakes(find_book(Path(env.srcdir))):
+    for _, mistake in mistakes(find_book(Path(env.srcdir))):
         LOGGER.warning(mistake)
 
 
@@ -125,10 +124,13 @@ def note_page(app: Sphinx, page: nodes.document) -> None:
     known, docname = outcomes(app.env), app.env.docname
     figures, cards = [], {}
     for node in page.findall(nodes.Element):
-        known.pages |= {name: docname for name in node["ids"] if name.startswith(KINDS)}
         if isinstance(node, details) and "record" in node:
             record = node.attributes.pop("record")
             claim = record["claim"]["id"]
+            if claim in known.records:
+                LOGGER.warning(
+                    "%s is decided on %s too", claim, known.pages[f"claim-{claim}"], location=docname
+                )
             made = app.emit_firstresult("claim-records", docname, find_claim(claim))
             known.records[claim] = record | {"commands": list(made or ())}
             cards[claim] = max(0, len(figures) - 1)
@@ -140,6 +142,7 @@ def note_page(app: Sphinx, page: nodes.document) -> None:
             figures.append({"id": node["ids"][0], "uri": image["uri"], "alt": image.get("alt", "")})
         if isinstance(node, pending) or (isinstance(node, nodes.raw) and IN_HTML in node.astext()):
             known.dependent.add(docname)
+        known.pages |= {name: docname for name in node["ids"] if name.startswith(KINDS)}
     known.figures[docname] = {claim: figures[k] for claim, k in cards.items() if figures}
 
 
@@ -164,7 +167,7 @@ class FillPlaceholders(SphinxPostTransform):
 
     def filled(self, template: str, **data) -> list[nodes.Node]:
         """What a template says of the outcomes."""
-        tools = (self.address, self.measured, self.report, find_claim, read_ledger, resolution)
+        tools = (self.address, self.measured, self.report, find_claim, read_ledger)
         known = {"known": outcomes(self.env), "here": self.env.docname}
         return lay_out(template, **known, **{each.__name__: each for each in tools}, **data)
 

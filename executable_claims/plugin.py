@@ -10,6 +10,7 @@ processor do not depend on what else the machine does.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from copy import deepcopy
 from functools import partial
@@ -23,8 +24,9 @@ import psutil
 import pytest
 
 from executable_claims.chapters import CHECK_TAG, is_executed, mistakes, verdicts
-from executable_claims.configuration import Book, find_book
+from executable_claims.configuration import Book, NoBook, find_book
 from executable_claims.drift import moved, values
+from executable_claims.ledger import read_ledger
 from executable_claims.verify import MIME
 
 BOOK = pytest.StashKey[Book]()
@@ -45,11 +47,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     try:
-        config.stash[BOOK] = find_book(config.rootpath)
-    except ValueError:
-        return  # not a book: the plugin does nothing
-    if config.getoption("record") and config.stash[BOOK].shift:
-        raise pytest.UsageError(f"with a {config.stash[BOOK].seed} other than 0 nothing is recorded")
+        book = find_book(config.rootpath)
+        shifted = book.shift
+        read_ledger(book.folder("ledger"))
+    except NoBook:
+        return  # the plugin does nothing
+    except ValueError as error:
+        raise pytest.UsageError(str(error)) from None
+    if config.getoption("record") and shifted:
+        raise pytest.UsageError(f"with a {book.seed} other than 0 nothing is recorded")
+    config.stash[BOOK] = book
+    os.environ["PYTHONPATH"] = book.python_path
+    if config.getoption("dist", "no") != "no":
+        config.option.dist = "loadfile"  # the cells of a page share a kernel
 
 
 def recorded_path(book: Book, chapter: Path) -> Path:
@@ -72,7 +82,7 @@ def decided_only(outputs: Sequence[dict]) -> list[dict]:
 def compare_outputs(item: nbval.plugin.IPyNbCell, test: list, ref: list) -> bool:
     """Compare the text of a cell as nbval does, and what its claims measured."""
     if not ref:
-        item.comparison_traceback = ["its text is compared, but none is recorded; run: make record"]
+        item.comparison_traceback = ["its text is compared, but none is recorded; run: pytest --record"]
         return False
     if item.config.stash[BOOK].shift:
         return nbval.plugin.IPyNbCell.compare_outputs(item, decided_only(test), decided_only(ref))
@@ -80,7 +90,7 @@ def compare_outputs(item: nbval.plugin.IPyNbCell, test: list, ref: list) -> bool
         return False
     before, now = verdicts(ref), [values(record) for record in verdicts(test)]
     if [one["claim"] for one in before] != [one["claim"] for one in now]:
-        found = ["what its claims measured is not recorded; run: make record"]
+        found = ["what its claims measured is not recorded; run: pytest --record"]
     else:
         found = [text for old, new in zip(before, now, strict=True) for text in moved(old, new)]
     item.comparison_traceback += found
@@ -119,8 +129,9 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> Chapter | 
 def pytest_collection_modifyitems(
     session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
 ) -> None:
-    """Before chapters run: read all of them, and say what is wrong with the claims that they decide."""
-    if any(isinstance(item, End) for item in items) and (found := [*mistakes(config.stash[BOOK])]):
+    """Before chapters run: read all of them, and say what is wrong with the claims that these decide."""
+    pages = {item.path for item in items if isinstance(item, End)}
+    if pages and (found := [text for wrong, text in mistakes(config.stash[BOOK]) if pages & wrong]):
         raise pytest.UsageError("\n".join(found))
 
 
@@ -139,11 +150,11 @@ def compared(outputs: list) -> list[dict]:
 
 
 def record(path: Path, cells: Sequence[nbval.plugin.IPyNbCell]) -> None:
-    """Write what is compared of a page's cells, if all of them have run."""
+    """Write what is compared of a page's cells; fail if not all of them have run."""
     ran = all(cell.test_outputs is not None for cell in cells)
-    failed = ran and any(one.output_type == "error" for cell in cells for one in cell.test_outputs)
-    checked = [cell for cell in cells if is_checked(cell.cell)]
-    if checked and ran and not failed:
+    if not ran or any(one.output_type == "error" for cell in cells for one in cell.test_outputs):
+        pytest.fail("nothing is recorded of a page of which not all cells have run", pytrace=False)
+    if checked := [cell for cell in cells if is_checked(cell.cell)]:
         found = {cell.cell.source: compared(cell.test_outputs) for cell in checked}
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -23,7 +23,7 @@ from executable_claims.dependencies import ENGINE, dependencies
 def code_key(book: Book, page: Path) -> str:
     """Return a digest of the code of a page and all that it reaches but the engine, which has tests."""
     code = "\n".join(cell.source for cell in code_cells(page))
-    found = dependencies(page, code, book).items()
+    found = dependencies(page, book).items()
     parts = [code, *(f"{name} {digest}" for name, digest in found if not name.startswith(ENGINE))]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 

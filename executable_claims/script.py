@@ -10,10 +10,10 @@ import tempfile
 import types
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from unittest.mock import MagicMock
 
-from executable_claims.chapters import code_cells
+from executable_claims.chapters import trees
 from executable_claims.configuration import Book
-from executable_claims.dependencies import MAGIC
 
 
 def called(node: ast.AST | None) -> str:
@@ -58,17 +58,16 @@ def feeding(statements: Sequence[ast.stmt], wanted: Iterable[str]) -> tuple[set[
 
 def read_statements(page: Path) -> list[tuple[ast.stmt, int]]:
     """Return the statements of a chapter and the numbers of their cells."""
-    codes = enumerate((MAGIC.sub("", cell.source) for cell in code_cells(page)), 1)
-    return [(one, cell) for cell, code in codes for one in ast.parse(code).body]
+    return [(one, cell) for cell, tree in enumerate(trees(page), 1) for one in tree.body]
 
 
 def enter(book: Book, page: Path, **given: object) -> dict:
     """Make this process a chapter's, silent; return the variables of its code, with those that are given."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     os.chdir(page.parent)
-    sys.path[:0] = [str(page.parent), *(str(book.root / one) for one in book.modules)]
+    sys.path[:0] = [str(page.parent), *book.python_path.split(os.pathsep)]
     sys.modules["__main__"] = module = types.ModuleType("__main__")
-    vars(module).update(display=print, **given)
+    vars(module).update(display=print, get_ipython=MagicMock(), **given)
     return vars(module)
 
 

@@ -1,31 +1,37 @@
 """Runs the chapters with all draws shifted: no verdict may hang on a seed.
 
 ``python -m executable_claims.seeds [part/name ...] [--jobs N]`` runs every chapter under twenty shifts, and
-notes after each whether all its checks came out as the ledger expects.  A process imports what the chapter
-does and forks for each shift.  What was run of a chapter whose code, and what it reaches, is the same is not
-run again.
+notes after each whether all its checks came out as the ledger expects.  A process imports what is not the
+book's own, which may draw when it is imported, and forks for each shift.  What was run of a chapter whose
+code, and what it reaches, is the same is not run again.
 """
 
 from __future__ import annotations
 
+import ast
 import os
 from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from executable_claims.configuration import Book
-from executable_claims.dependencies import IMPORTS
+from executable_claims.dependencies import IMPORTS, find_module, imported
 from executable_claims.results import change_result, code_key, read_results, run_chapters
 from executable_claims.script import enter, execute, forked, read_statements
 
 SHIFTS = range(1, 21)
 
 
+def is_foreign(statement: ast.Import | ast.ImportFrom, book: Book, page: Path) -> bool:
+    """Whether a page imports nothing of the book by a statement."""
+    return not any(find_module(name, book, page.parent) for name in imported(statement, ""))
+
+
 def failures(book: Book, page: Path, shifts: Sequence[int]) -> Iterator[tuple[int, str]]:
     """Yield each shift with what is wrong with the chapter's draws so shifted; nothing is an empty text."""
     statements = [one for one, _ in read_statements(page)]
     variables = enter(book, page)
-    imports = [one for one in statements if isinstance(one, IMPORTS)]
+    imports = [one for one in statements if isinstance(one, IMPORTS) and is_foreign(one, book, page)]
     execute(imports, variables)
 
     def run() -> dict:

@@ -21,7 +21,6 @@ from executable_claims.comparison import (
     broadcast,
     compare,
     named,
-    notices,
     number,
     resolution,
     targets_of,
@@ -92,7 +91,7 @@ class Verdict:
 
     The text holds no measured digits, so that it is the same on every machine; :meth:`record` has them all.
     ``resolution`` says how wrong a theory would have been noticed, ``None`` for a target of zero without a
-    scale; ``families`` what was drawn.
+    scale, and ``notices`` says it in words; ``families`` what was drawn.
     """
 
     claim: Claim
@@ -106,6 +105,7 @@ class Verdict:
     data: str | None = None
     families: str | None = None
     resolution: float | None = None
+    notices: str = ""
 
     def __repr__(self) -> str:
         targets = targets_of(vars(self.comparison))
@@ -129,8 +129,7 @@ class Verdict:
         return asdict(self)
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
-        found = notices(self.resolution, targets_of(vars(self.comparison)))
-        measured = f"{self!r}\n  {self.comparison}; {found}\n  control: {self.control.comparison}"
+        measured = f"{self!r}\n  {self.comparison}; {self.notices}\n  control: {self.control.comparison}"
         html = f"<pre>{escape(measured)}</pre>"
         return {"text/plain": repr(self), "text/html": html, MIME: [self.record()]}
 
@@ -231,8 +230,8 @@ def verify(
 
     Raises :class:`ClaimFailed` when the claim fails, when the control or the printed form passes, or when
     the verdict differs from the ledger's; ``ValueError`` for an unknown id, a missing reason, numbers that
-    cannot be compared, a comparison that no error of the theory would fail, a measurement compared with
-    itself, and a control that is the negation of the claim or within its tolerance.
+    cannot be compared, a measurement compared with itself, and a control that is the negation of the claim or
+    within its tolerance.
     """
     claim = find_claim(claim_id)
     where = f"{claim_id} ({claim.place})"
@@ -245,13 +244,12 @@ def verify(
                 _refuse_blank(name, text)
         if scale is not None:
             scale = number("scale", scale, positive=True)
-        main, finest = compare(**check), resolution(**check, scale=scale)
+        main = compare(**check)
+        finest, words = resolution(**check, scale=scale)
         for name, target in targets.items():
             if isinstance(target, np.ndarray) and target is measured:
                 raise ValueError(f"{name} is measured itself, allowed: what another route gives")
         varied: dict[str, Any] = {role: _compared(role, variant, check) for role, variant in variants.items()}
-        if finest == np.inf:
-            raise ValueError(f"rtol is {rtol}, allowed: one that some error of the theory would exceed")
         if not main.holds:
             raise ClaimFailed(f"{where} fails: {main}; tolerance: {because}")
         for role, one in varied.items():
@@ -268,5 +266,12 @@ def verify(
             f"{where}: the ledger expects {claim.expected!r}, the cell found {found!r}; "
             "if the cell is right, change the ledger"
         )
-    tolerance = float(rtol), float(atol), because
-    return Verdict(claim, found, main, *tolerance, **varied, data=data, families=families, resolution=finest)
+    about = {"data": data, "families": families, "resolution": finest, "notices": words}
+    checked: dict[str, Any] = {
+        "rtol": float(rtol),
+        "atol": float(atol),
+        "because": because,
+        **varied,
+        **about,
+    }
+    return Verdict(claim, found, main, **checked)

@@ -8,10 +8,19 @@ from functools import cache
 from pathlib import Path
 
 from executable_claims.chapters import code_cells
-from experiments.records import RECORDS, command
+from experiments.records import RECORDS, Record, recorded
 from experiments.registry import EXPERIMENTS
 
 READERS = ("recorded", "verify_recorded")
+
+
+def remade(record: Record) -> str:
+    """The command that makes a record anew, in a folder of its own, with the time that it took."""
+    variant = f" --variant {record.variant}" * (record.variant != "full")
+    seconds = sum(run["compute_s"] for run in record.runs)
+    took = f"{seconds / 3600:.1f} hours" if seconds > 5400 else f"{max(1, round(seconds / 60))} minutes"
+    run = f"run {record.name}{variant} --seeds {max(record.seeds) + 1}"
+    return f".venv/bin/python -m experiments --records /tmp/anew {run}  # {took} of a core"
 
 
 def _calls_in(node: ast.AST, *names: str) -> list[ast.Call]:
@@ -48,7 +57,7 @@ def records_behind(page: Path) -> dict[str, tuple[str, ...]]:
             for name, variant in zip(said(call), [*said(call)[1:], "full"], strict=True):
                 if name in EXPERIMENTS:
                     known = {path.stem for path in (RECORDS / name).glob("*.json")}
-                    records |= {command(name, one) for one in known & {variant} or known}
+                    records |= {remade(recorded(name, one)) for one in known & {variant} or known}
         return records
 
     for statement in ast.parse("\n".join(cell.source for cell in code_cells(page))).body:

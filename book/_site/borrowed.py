@@ -114,9 +114,11 @@ def short(app: Sphinx, here: str, page: str) -> list[nodes.Node]:
 
 
 def moving(app: Sphinx, here: str, page: str, figure: str, plays: str | None) -> list[nodes.Node]:
-    """A live figure of a page, with its picture and its caption."""
+    """A live figure of a page, with its picture and, for print, its caption."""
     tree = doctree(app.env, page)
-    return [figure_of(tree, figure).deepcopy(), frame_of(tree, figure, plays)]
+    shown = figure_of(tree, figure).deepcopy()
+    shown["classes"].append("borrowed")  # on the screen the page says what is seen, in print the caption
+    return [shown, frame_of(tree, figure, plays)]
 
 
 def picture(app: Sphinx, here: str, figure: str, page: str = "") -> list[nodes.Node]:

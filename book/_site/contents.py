@@ -2,13 +2,14 @@
 
 Sphinx counts the pages below a chapter on from the chapter's own sections, which have the same names on all
 pages, and gives figures, equations and theorems of all of them the number of the chapter.  Here pages are
-numbered and sections are not: 10 for a chapter, 10.1 and so on for the pages below it, and what they number
+numbered and sections are not: 10 for a chapter, 10-a and so on for the pages below it, and what they number
 begins with that.  In the menu the part of the book that a page belongs to is open, the others are closed.
 """
 
 from __future__ import annotations
 
 from itertools import takewhile
+from string import ascii_lowercase
 
 from bs4 import BeautifulSoup
 from docutils import nodes
@@ -17,12 +18,14 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
 
-def page_numbers(env: BuildEnvironment) -> dict[str, tuple[int, ...]]:
-    """Return the number of every numbered page."""
+def page_numbers(env: BuildEnvironment) -> dict[str, tuple[int | str]]:
+    """Return the number of every numbered page, with a letter for one below a chapter."""
     numbers = {page: found[""] for page, found in env.toc_secnumbers.items() if len(found.get("", ())) == 1}
     for chapter, number in list(numbers.items()):
         below = env.toctree_includes.get(chapter, [])
-        numbers |= {page: (*number, k) for k, page in enumerate(below, start=1)}
+        numbers |= {
+            page: (f"{number[0]}-{letter}",) for letter, page in zip(ascii_lowercase, below, strict=False)
+        }
     return numbers
 
 

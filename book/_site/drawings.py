@@ -142,5 +142,13 @@ class InlineFigures(SphinxPostTransform):
                 image.replace_self(nodes.raw("", drawing, format="html"))
 
 
+def draw(app: Sphinx, path: Path, description: str) -> str | None:
+    """A drawing on the page of a claim."""
+    if not is_drawing(path):
+        return None
+    return inline(path.read_text(encoding="utf-8"), f"f{path.stem[:6]}", description)
+
+
 def setup(app: Sphinx) -> None:
+    app.connect("claim-drawing", draw)
     app.add_post_transform(InlineFigures)

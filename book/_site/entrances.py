@@ -59,7 +59,7 @@ def describe_claim(app: Sphinx, claim: Claim, verdict: str) -> str:
     """The tags of the preview of a claim's own page: the claim in words, and its verdict."""
     title, address = f"{claim.about}, {claim.paper}: {verdict}", f"{claim.id}.html"
     canonical = f"{app.config.html_baseurl}c/{address}" if app.config.html_baseurl else address
-    shown = tags(app, f"c/{address}", title, claim.in_words)
+    shown = tags(app, f"c/{address}", title, claim.headline)
     return f'{shown}\n<link rel="canonical" href="{canonical}">'
 
 

@@ -31,7 +31,9 @@ UNNEEDED = re.compile(
 )
 VIEWPORT = re.compile(r'<meta name="viewport"[^>]*>\s*')
 UNNAMED = re.compile(r'(<summary)(>\s*<span class="toctree-toggle")')
-SEARCH = re.compile(r'<script[^>]*src="[^"]*(?:searchtools|language_data|searchindex)\.js[^>]*></script>\s*')
+SEARCH = re.compile(
+    r'<script[^>]*src="[^"]*(?:searchtools|language_data|searchindex|sphinx_highlight)\.js[^>]*></script>\s*'
+)
 WAITING = re.compile(r'<script (?=[^>]*src="[^"]*_static/(?!documentation_options|live/))(?!defer)')
 # It only imports the other, which a browser would learn late.
 IMPORTING, IMPORTED = re.compile(r'_static/styles/theme\.css[^"]*'), "_static/basic.css"
@@ -57,6 +59,7 @@ def settle(app: Sphinx, pagename: str, templatename: str, context: dict, doctree
         context[files] = [one for one in context[files] if "thebe" not in str(one)]
     body = with_switch(context.get("body", ""))
     body = body.replace("<img ", '<img loading="lazy" ').replace("<table ", '<table tabindex="0" ')
+    body = body.replace('role="doc-biblioentry"', 'role="listitem"')  # what a list may hold
     context["body"] = COLOURLESS.sub(r"\1", body)
     context["metatags"] = render("preload.html") + context.get("metatags", "")
 

@@ -6,6 +6,7 @@ address, ``BOOK_CONTACT`` an address for reports where there is no repository; w
 
 from __future__ import annotations
 
+import ast
 import os
 import platform
 from datetime import UTC, datetime
@@ -22,7 +23,7 @@ from sphinx.errors import ExtensionError
 from sphinx.util.docutils import SphinxDirective
 
 from executable_claims import addresses
-from executable_claims.dependencies import code_digest
+from executable_claims.dependencies import code_of, digest
 from executable_claims.ledger import Claim
 from experiments.evidence import records_behind
 
@@ -112,6 +113,13 @@ def configure(app: Sphinx, config: Config) -> None:
             "use_edit_page_button": True,
             "launch_buttons": {"notebook_interface": "jupyterlab", "binderhub_url": "https://mybinder.org"},
         }
+
+
+def code_digest(folder: Path) -> str:
+    """Return a digest of the Python code in a folder, comments and docstrings aside."""
+    modules = {path: code_of(path.read_text(encoding="utf-8")) for path in sorted(folder.rglob("*.py"))}
+    code = (f"{path.relative_to(folder)} {ast.dump(tree)}\n" for path, tree in modules.items())
+    return digest("".join(code))[:16]
 
 
 class BuildInformation(SphinxDirective):

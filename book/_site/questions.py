@@ -84,8 +84,8 @@ def minutes(env: BuildEnvironment, pages: Iterable[str]) -> int:
 
 
 def duration(total: int) -> str:
-    """Minutes up to an hour and a half, hours beyond."""
-    return f"{total} minutes" if total <= 90 else f"{round(total / 60)} hours"
+    """Minutes up to an hour, hours and halves of them beyond."""
+    return f"{total} minutes" if total < 60 else f"{round(total / 30) / 2:g} hours"
 
 
 def chosen(env: BuildEnvironment, which: str) -> list[str]:

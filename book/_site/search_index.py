@@ -76,6 +76,18 @@ def boxes_and_figures(env: BuildEnvironment) -> Iterator[Thing]:
             yield box["realtype"], title, chapter, f"{page}.html#{box['ids'][0]}", ""
 
 
+def numbered(env: BuildEnvironment) -> Iterator[Thing]:
+    """The chapters, theorems and figures by the numbers that they have in the book."""
+    for page, kinds in sorted(env.toc_fignumbers.items()):
+        title = env.titles[page].astext()
+        if number := env.toc_secnumbers.get(page, {}).get(""):
+            yield "number", f"Chapter {number[0]}", title, f"{page}.html", ""
+        for kind, found in kinds.items():
+            for anchor, number in found.items() if kind != "displaymath" else ():
+                name = f"{kind.capitalize()} {'.'.join(map(str, number))}"
+                yield "number", name, title, f"{page}.html#{anchor}", ""
+
+
 def passages(env: BuildEnvironment) -> Iterator[Thing]:
     """What paragraphs of chapters begin with in bold or italics, and end with a full stop: their subject."""
     for page in sorted(env.found_docs):
@@ -109,6 +121,7 @@ def write_index(app: Sphinx) -> None:
         *errata(env, papers),
         *boxes_and_figures(env),
         *sections(env),
+        *numbered(env),
         *passages(env),
         *library(env),
     ]

@@ -20,9 +20,10 @@ function entry([kind, name, text, address, verdict]) {
   what.className = verdict ? `verdict-badge verdict-${verdict.replace(" ", "-")}` : "found-kind";
   what.textContent = verdict || kind;
   const title = document.createElement("strong");
-  const subject = kind === "subject"; // its name is what readers call it
-  title.textContent = subject ? text : name;
-  link.append(what, " ", title, " ", subject ? "" : text);
+  const rest = document.createElement("small");
+  // Of a claim its sentence comes first; the name of a subject is what readers call it.
+  [title.textContent, rest.textContent] = verdict ? [text, name] : kind === "subject" ? [text, ""] : [name, text];
+  link.append(what, " ", title, " ", rest);
   item.append(link);
   return item;
 }

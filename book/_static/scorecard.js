@@ -37,3 +37,5 @@ function filter() {
 form.addEventListener("input", filter);
 form.addEventListener("submit", (event) => event.preventDefault());
 filter();
+// Who comes with a question sees its answer.
+if ([...asked.values()].some(Boolean) && !location.hash) form.scrollIntoView();

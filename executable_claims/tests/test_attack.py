@@ -68,7 +68,7 @@ def attacked(*options):
 
 def test_what_is_measured_sharply_is_noticed_whatever_is_changed(write):
     page = write(SQUARES)
-    texts = "\n".join(read_chapter(page)[2])
+    texts = "\n".join(read_chapter(find_book(), page)[2])
     afters = "3.15 * x ** 2, 3 / x ** 2, x ** 2.1, x ** (2 / 2), 3 * x ** 2 - doubled(x), 1.05 * law(...)"
     assert all(f"-> {after}" in texts for after in afters.split(", "))
     code, entry = attacked()
@@ -97,8 +97,19 @@ def test_settings_drawings_and_what_is_measured_are_not_attacked(write):
     page = write(
         "steps = 2 * 17\nz = np.linspace(0, 3 * 19, 5)\n" + SQUARES.replace("rtol=RTOL", "rtol=RTOL * 23")
     )
-    before = {re.split(": | -> ", one)[1] for one in read_chapter(page)[2]}
+    before = {re.split(": | -> ", one)[1] for one in read_chapter(find_book(), page)[2]}
     assert before == {LAW, "3 * x ** 2", "x ** 2", "law(...)", "doubled(...)"}
+
+
+def test_a_target_that_no_arithmetic_makes_is_changed_and_one_that_is_typed_is_not_attacked(write, capfd):
+    code = SQUARES.replace("predicted=law(x)", "predicted=np.log(2)").replace("x * x * 3 + 2 * x", "0.7")
+    write(code.replace("1e-9", "0.02").replace("0 * x", "0"))
+    entry = attacked()[1]
+    assert (entry["changes"], entry["noticed"]) == (1, 1)
+    write(code.replace("1e-9", "0.02").replace("0 * x", "0").replace("np.log(2)", "0.7"))
+    with pytest.raises(SystemExit, match="True"):
+        main(["part/page"])
+    assert "part/page has nothing to change" in capfd.readouterr().out
 
 
 def test_what_a_chapter_asserts_is_noticed_too(write):
@@ -119,7 +130,7 @@ def test_a_chapter_that_was_interrupted_goes_on_and_one_that_is_done_is_not_run(
     monkeypatch.setattr("executable_claims.attack.outcomes", None)
     monkeypatch.setattr(os, "dup2", lambda *_: None)
     assert attack(find_book(), "part/page", page, 9999).endswith("0 survived, 0 of them with a reason")
-    finished = {one: {"outcome": "noticed"} for one in read_chapter(page)[2]}
+    finished = {one: {"outcome": "noticed"} for one in read_chapter(find_book(), page)[2]}
     last = finished.popitem()
     partial = {"part/page": {"partial": {"key": whole["key"], "finished": finished}}}
     RESULTS.write_text(json.dumps(partial))

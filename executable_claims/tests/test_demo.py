@@ -49,7 +49,7 @@ def run(environment, folder, *command):
 
 def build(environment, folder):
     program = "from jupyter_book.cli.main import main; main()"
-    return run(environment, folder, "-c", program, "build", ".", "-W", "-n", "--keep-going")
+    return run(environment, folder.parent, "-c", program, "build", folder.name, "-W", "-n", "--keep-going")
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +59,7 @@ def built(environment, tmp_path_factory):
     shutil.copytree(DEMO, folder, ignore=shutil.ignore_patterns("_build", "__pycache__"))
     code, output = build(environment, folder)
     assert code == 0, output
+    assert "arxiv" not in (folder / "_build" / "html" / "c" / "may1976-two-cycle.html").read_text()
     return folder
 
 
@@ -130,6 +131,44 @@ def test_the_demo_passes_its_tests_also_with_another_seed(environment, built):
         assert code == 0 and "passed" in output, output
 
 
+def test_a_book_begins_with_one_chapter_and_shows_a_paper_that_is_added(environment, tmp_path):
+    folder = tmp_path / "demo"
+    shutil.copytree(DEMO, folder, ignore=shutil.ignore_patterns("_build", "__pycache__"))
+    contents, pages = (folder / "_toc.yml").read_text(), "  - file: book/paper\n  - file: book/scorecard\n"
+    (folder / "_toc.yml").write_text(contents.replace(pages, ""))
+    code, output = build(environment, folder)
+    assert code == 0 and "Among the claims" not in page(folder, "c/may1976-two-cycle.html").text, output
+    (folder / "_toc.yml").write_text(contents)
+    assert build(environment, folder)[0] == 0
+    ledger = folder / "book" / "claims"
+    claim = re.search(r"  - id: may1976-fixed-point.*?argued\n", (ledger / "may1976.yml").read_text(), re.S)[
+        0
+    ]
+    head = "paper: {key: other1980, title: T, authors: A, year: 1980}\nclaims:\n"
+    (ledger / "other1980.yml").write_text(head + claim.replace("may1976", "other1980"))
+    code, output = build(environment, folder)
+    assert code == 0 and "executed" not in output, output
+    assert page(folder, "book/scorecard.html").find(id="scorecard-other1980-fixed-point")
+    assert len(page(folder, "book/index.html").select("table.scoreboard tbody tr")) == 4
+
+
+def test_a_chapter_has_magics_and_modules_in_the_build_and_in_the_tests(environment, tmp_path):
+    folder = tmp_path / "demo"
+    shutil.copytree(DEMO, folder, ignore=shutil.ignore_patterns("_build", "__pycache__"))
+    (folder / "tools.py").write_text("from math import sqrt\n")
+    text = (folder / PAGE).read_text(encoding="utf-8")
+    head, line, rest = text.partition("import numpy as np\n")
+    magic = "%matplotlib inline\nfrom tools import sqrt\n"
+    (folder / PAGE).write_text((head + magic + line + rest).replace("edge = 1 + np.sqrt", "edge = 1 + sqrt"))
+    code, output = run(environment, folder, "-m", "pytest", "-q", "-n", "2", PAGE)
+    assert code == 0, output
+    code, output = build(environment, folder)
+    assert code == 0, output
+    (folder / PAGE).write_text(text.replace("edge = 1", "edge = = 1"))
+    for code, output in (run(environment, folder, "-m", "pytest", "-q", PAGE), build(environment, folder)):
+        assert code and re.search(r"two_cycle.md, cell \d, line \d+: invalid syntax", output), output
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -162,6 +201,7 @@ def test_a_wrong_theory_fails_the_build_and_the_tests_and_names_the_claim(
             "may1976-fixed-point is decided twice: book/logistic_map",
         ),
         ("verify(", "str(", "two_cycle.md: decides no claim"),
+        (":tags: [nbval-check-output]", "", "lacks the tag nbval-check-output"),
     ],
 )
 def test_a_chapter_decides_claims_and_each_claim_once(environment, tmp_path, old, new, message):
@@ -171,3 +211,14 @@ def test_a_chapter_decides_claims_and_each_claim_once(environment, tmp_path, old
     (folder / PAGE).write_text(text.replace(old, new), encoding="utf-8")
     for code, output in (run(environment, folder, "-m", "pytest", "-q", PAGE), build(environment, folder)):
         assert code and message in output, output
+
+
+def test_a_claim_whose_name_is_computed_is_decided_once_too(environment, tmp_path):
+    folder = tmp_path / "demo"
+    shutil.copytree(DEMO, folder, ignore=shutil.ignore_patterns("_build", "__pycache__"))
+    text = (folder / PAGE).read_text(encoding="utf-8")
+    cell = re.search(r"```\{code-cell\} python3\n:tags:.*?```\n", text, re.S)[0]
+    again = cell.replace('"may1976-fixed-point"', 'str("may1976-fixed-point")')
+    (folder / PAGE).write_text(f"{text}\n{again}", encoding="utf-8")
+    code, output = build(environment, folder)
+    assert code and "may1976-fixed-point is decided on book/logistic_map/two_cycle too" in output, output

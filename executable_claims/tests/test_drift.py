@@ -65,10 +65,22 @@ def test_rounding_is_not_a_move_wherever_the_worst_entry_is():
         assert not moved(old, new)
 
 
+def test_a_small_number_moves_in_units_of_its_own():
+    old = recorded(1e-14, predicted=1e-14, rtol=1e-3)
+    assert not moved(old, recorded(1.00001e-14, predicted=1e-14, rtol=1e-3))
+    for new in (9e-13, 1.00099e-14):
+        assert moved(old, recorded(new, predicted=new, rtol=1e-3))
+
+
 @given(st.floats(-20, 20), st.floats(0, 20), st.integers(-20, 20))
 def test_the_worst_deviation_moves_in_units_of_its_tolerance(predicted, by, exponent):
     unit = 2.0**exponent
-    old = {"measured": (predicted + 1) * unit, "predicted": predicted * unit, "tolerance": unit}
+    old = {
+        "measured": (predicted + 1) * unit,
+        "predicted": predicted * unit,
+        "tolerance": unit,
+        "quartiles": [],
+    }
     new = {**old, "measured": (predicted + 1 + by) * unit}
     assert movement(old, new) == movement(new, old) == pytest.approx(by, abs=1e-9)
     # With another tolerance it is the part that is used of each.

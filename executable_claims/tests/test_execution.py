@@ -27,14 +27,18 @@ def test_names_are_followed_through_packages_functions_and_attributes(tmp_path):
     )
     (tmp_path / "lib" / "late.py").write_text("def g(x):\n    return h(x)\nh = abs\ndef k(): pass\nprint()\n")
     (tmp_path / "lib" / "other.py").write_text("import numpy")
-    found = reach("%matplotlib inline\nfrom lib.part import f\nf()", find_book(tmp_path))
+    page = tmp_path / "page.md"
+    page.write_text(
+        PAGE.replace("from lib.NAME import VALUE", "%matplotlib inline\nfrom lib.part import f\nf()")
+    )
+    found = reach(page, find_book(tmp_path))
     reached = {("lib.part.inner", name) for name in ("f", "A", "B")} | {("lib.late", "g"), ("lib.late", "h")}
     reached |= {("lib.part", "f"), ("lib.part.inner", "late")}
     assert found.names == reached, "A and B are bound in one statement"
     assert set(found.modules) == {"lib.part", "lib.part.inner", "lib.late"}
     assert found.outside >= {"torch"} and "numpy" not in found.outside
     (tmp_path / "lib" / "late.py").write_text("from math import ceil as h\ndef g(x):\n    return h(x)\n")
-    changed = reach("from lib.part import f", find_book(tmp_path)).modules["lib.late"]["h"]
+    changed = reach(page, find_book(tmp_path)).modules["lib.late"]["h"]
     assert changed != found.modules["lib.late"]["h"], "where a name comes from counts"
 
 

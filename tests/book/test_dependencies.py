@@ -49,14 +49,14 @@ def run(*command, **options):
     return subprocess.run([sys.executable, *command], capture_output=True, text=True, timeout=280, **options)
 
 
-FOLDERS = ("lib", "experiments", "executable_claims", "book/_site")
+FOLDERS = ("lib", "experiments", "executable_claims", "book", "results")
 
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory):
     """A copy of what the pages depend on, to be changed."""
     root = tmp_path_factory.mktemp("book")
-    for folder in (*FOLDERS, "book/claims", "book/paper_values", "results"):
+    for folder in FOLDERS:
         shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__", "tests"))
     for file in ("constraints.txt", "pyproject.toml"):
         shutil.copy(ROOT / file, root)
@@ -65,7 +65,7 @@ def copy(tmp_path_factory):
 
 def keys(root):
     book = find_book(root)
-    return {name(path): key(root / path.relative_to(ROOT), code(path), book) for path in PAGES}
+    return {name(path): key(root / path.relative_to(ROOT), book) for path in PAGES}
 
 
 def changed_by(root, file, change):
@@ -81,7 +81,7 @@ def changed_by(root, file, change):
 
 def reaching(module, inside=None):
     """The pages that reach a module, or one name of it."""
-    found = {name(path): reach(code(path), find_book(ROOT), path.parent == BOOK) for path in PAGES}
+    found = {name(path): reach(path, find_book(ROOT)) for path in PAGES}
     return {
         page
         for page, each in found.items()
@@ -198,7 +198,7 @@ print(json.dumps(sorted(ran)))
 @pytest.mark.parametrize("page", TRACED)
 def test_what_a_chapter_runs_is_what_was_found_in_its_source(page):
     """The other route: run the chapter, and note every function of the book that is called."""
-    found = reach(code(BOOK / page), find_book(ROOT))
+    found = reach(BOOK / page, find_book(ROOT))
     traced = run("-c", TRACE, str(BOOK / page), str(ROOT), input=json.dumps(code(BOOK / page)))
     assert not traced.returncode, traced.stderr
     ran = {tuple(each) for each in json.loads(traced.stdout.splitlines()[-1])}
@@ -211,11 +211,7 @@ def test_what_a_chapter_runs_is_what_was_found_in_its_source(page):
 
 
 def test_only_chapters_that_train_torch_networks_import_torch():
-    found = {
-        name(path)
-        for path in PAGES
-        if "torch" in reach(code(path), find_book(ROOT), path.parent == BOOK).outside
-    }
+    found = {name(path) for path in PAGES if "torch" in reach(path, find_book(ROOT)).outside}
     assert found == WITH_TORCH
 
 

@@ -33,7 +33,7 @@ def test_minutes_are_those_of_all_pages_together():
     pages = {"a": page(nodes.paragraph("", "word " * WORDS_A_MINUTE)), "b": page(nodes.title("", "word"))}
     env = Mock(get_doctree=pages.get)
     assert minutes(env, ["a", "b", "a"]) == 2 and minutes(env, ["b"]) == 0
-    assert (duration(59), duration(90), duration(100)) == ("59 minutes", "90 minutes", "2 hours")
+    assert (duration(59), duration(89), duration(130)) == ("59 minutes", "1.5 hours", "2 hours")
 
 
 CONTENTS = """

@@ -59,6 +59,9 @@ SEARCHES = {
     "min2024-thm1.1-headline": "claim-min2024-thm1.1-headline",
     "sarussi2021-thm-4": "sarussi2021-thm-4.1",
     "Figure 3 pezeshki": "pezeshki2021-figure-3",
+    "chapter 20": "early_alignment/alignment_time.html",
+    "Theorem 20.1": "alignment_time.html#thm-alignment-time",
+    "fig. 20.2": "alignment_time.html#fig-at-turn",
 }
 
 

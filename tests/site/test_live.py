@@ -247,7 +247,7 @@ def test_play_and_what_is_read_of_the_front_page_stand_on_a_small_screen(open_pa
 
 def test_labels_keep_their_signs_and_equal_speeds_close_the_second_wait(open_live):
     _, figure = open_live("two_logistics", "?left=-1.5&right=0.75")
-    assert "adds 0.00 to this wait" in outcome(figure)
+    assert "this wait is longer by 0.00" in outcome(figure)
     for name, key, least in (("blue", "ArrowDown", "0.40"), ("orange", "ArrowUp", "−0.40")):
         handle = figure.get_by_role("slider", name=f"Label of the {name} point")
         for _ in range(20):

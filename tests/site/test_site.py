@@ -31,7 +31,7 @@ CUT = """() => [...document.querySelectorAll("mjx-math")].filter((formula) => {
   }
   return false;
 }).map((formula) => formula.nextElementSibling.textContent)"""
-NUMBER = re.compile(r"(\d+(?:\.\d+)+)")
+NUMBER = re.compile(r"(\d+(?:-[a-z])?\.\d+)")
 UNRESOLVED = re.compile(
     r"\{(glue:|measured\}|tally\}|ref\}|eq\}|cite)|not yet measured|\$\$|\\[A-Za-z]+|<Figure size"
 )
@@ -162,11 +162,13 @@ def test_pages_are_numbered_and_sections_are_not(soups):
         selected = (soups[name].select(f".bd-article {heading} .section-number") for name in CHAPTERS)
         return [number.get_text().strip() for found in selected for number in found]
 
-    found = [tuple(map(int, number.strip(".").split("."))) for number in numbers("h1")]
-    below = {number[0]: sorted(n[1] for n in found if len(n) == 2 and n[0] == number[0]) for number in found}
-    assert sorted(number[0] for number in found if len(number) == 1) == list(range(1, len(below) + 1))
-    assert all(pages == list(range(1, len(pages) + 1)) for pages in below.values())
-    assert len(found) == len(set(found)) == len(CHAPTERS) and numbers("h2") == []
+    found = [number.strip(".") for number in numbers("h1")]
+    chapters = sorted(int(number) for number in found if number.isdigit())
+    assert chapters == list(range(1, len(chapters) + 1))
+    below = [sorted(number for number in found if number.startswith(f"{chapter}-")) for chapter in chapters]
+    for chapter, pages in zip(chapters, below, strict=True):
+        assert pages == [f"{chapter}-{letter}" for letter in "abcdefghi"[: len(pages)]]
+    assert len(found) == len(set(found)) == len(CHAPTERS) and numbers("h2") == [] and any(below)
 
 
 def test_no_role_no_raw_formula_and_no_name_of_an_object_is_left_in_the_text(soups):

@@ -21,7 +21,7 @@ const GREEK = `α alpha β beta γ gamma δ delta ε epsilon ζ zeta η eta θ t
   π pi ρ rho σ sigma τ tau φ phi χ chi ψ psi ω omega`.split(/\s+/);
 const LETTERS = new Map(GREEK.flatMap((sign, k) => (k % 2 ? [] : [[sign, GREEK[k + 1]]])));
 // How much it counts that a thing is of its kind; the names of the library come last.
-const KINDS = { subject: 1.2, page: 1, section: 0.5, claim: -0.1, erratum: -0.1, figure: -0.3, passage: -0.3, lib: -2 };
+const KINDS = { subject: 1.2, page: 1, section: 0.5, claim: -0.1, erratum: -0.1, figure: -0.3, passage: -0.3, number: -0.3, lib: -2 };
 const known = new WeakMap();
 
 function words(text) {

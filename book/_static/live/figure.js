@@ -226,7 +226,7 @@ function playInSight(figure) {
     if (!seen.at(-1).isIntersecting) return;
     watch.disconnect();
     if (figure.query === opened) figure.play();
-  }, { threshold: 0.5 });
+  }, { threshold: 0.15 });
   if (!REDUCED.matches) watch.observe(figure.plots.firstChild);
 }
 

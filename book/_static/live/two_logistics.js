@@ -121,8 +121,8 @@ export function show(frame) {
     if (verbs[0] === verbs[1]) now = `both points are ${verbs[0]}`;
     if (verbs[0] === "waiting") now = `${turned} of the ${moving.length} neurons that can learn ${turned === 1 ? "has" : "have"} turned to their point`;
     return (
-      `At time ${t.toFixed(1)}, ${now}. Theory: half fitted at ${flow.halfTimes[first].toFixed(1)} and ` +
-      `${flow.halfTimes[second].toFixed(1)}, ${wait.toFixed(1)} later; a start ten times smaller adds ${more.toFixed(2)} to this wait.`
+      `At time ${t.toFixed(1)}, ${now}. By theory the ${COLOURS[first]} label is half fitted at ${flow.halfTimes[first].toFixed(1)}, ` +
+      `the ${COLOURS[second]} one ${wait.toFixed(1)} later. From weights ten times smaller this wait is longer by ${more.toFixed(2)}.`
     );
   }
 

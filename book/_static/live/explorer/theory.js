@@ -82,7 +82,11 @@ export function foretold(start, inputs, labels, state) {
       "the logistic or the exponential loss": state.loss !== "square",
       "no penalty": state.penalty === "none",
     }),
-    endNeeds: lacking({ "the penalty on the outputs": state.penalty === "decoupling", "the logistic loss": state.loss === "logistic" }),
+    endNeeds: lacking({
+      [AWAY]: inputs.every(norm),
+      "no two points at one place": new Set(inputs.map(String)).size === inputs.length,
+      "the penalty on the outputs": state.penalty === "decoupling", "the logistic loss": state.loss === "logistic",
+    }),
     end: decoupledMargin("logistic", 10 ** state.strength),
     both,
   };
@@ -133,8 +137,8 @@ function line({ hard, program, lineNeeds }) {
 }
 
 function end({ end: margin, endNeeds }, training, inputs, labels, f) {
-  const promise = `brings the margins of all points to one value, ${margin.toPrecision(3)}, wherever they lie`;
-  if (endNeeds.length) return [false, `${needs(endNeeds)} At this strength it ${promise}.`];
+  if (endNeeds.length) return [false, needs(endNeeds)];
+  const promise = `brings the margins of all points to one value, ${margin.toPrecision(3)}`;
   const margins = [...f].map((value, i) => value * labels[i]);
   const [least, most] = [Math.min(...margins), Math.max(...margins)].map((value) => value.toPrecision(3));
   return [true, `In a network of independent features the penalty ${promise}. Now they are between ${least} and ${most}.`];
