@@ -30,7 +30,7 @@ from executable_claims.outcomes import NOT_YET, Outcomes, errata_of, outcomes
 MEANING = {
     "verified": "A cell of the book measured it, and a wrong theory fails the same check.",
     "corrected": "False as printed; the repaired statement holds, and the printed one fails.",
-    "refuted": "False as printed: what a cell measured contradicts it.",
+    "refuted": "What a cell measured contradicts it.",
     "stand-in": "Seen on other data, sizes or schedules than the paper's: no verdict on its own runs.",
     NOT_HERE: "It cannot be decided by running something; the reason stands below.",
     NOT_YET: "No cell has decided it so far.",

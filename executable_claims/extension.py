@@ -8,9 +8,11 @@ from pathlib import Path
 
 from sphinx.application import Sphinx
 from sphinx.config import Config
+from sphinx.errors import ConfigError
 
 from executable_claims import addresses, cards, execution, layout, outcomes, pages
 from executable_claims.configuration import START, find_book
+from executable_claims.ledger import read_ledger
 
 DIRECTIVES = {
     "scoreboard": pages.Scoreboard,
@@ -34,8 +36,12 @@ HANDLERS = (  # those of one event do their part in this order
 )
 
 
-def use_style(app: Sphinx, config: Config) -> None:
-    """Let the site have the engine's style sheet beside its own."""
+def begin(app: Sphinx, config: Config) -> None:
+    """Let the site have the engine's style sheet beside its own; refuse a ledger with mistakes."""
+    try:
+        read_ledger()
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
     config.html_static_path = [str(Path(__file__).parent / "static"), *config.html_static_path]
 
 
@@ -67,7 +73,7 @@ def setup(app: Sphinx) -> dict:
     app.add_post_transform(outcomes.FillPlaceholders)
     app.add_config_value("code_of_the_site", code_of_the_site(Path(app.srcdir)), "env")  # pages are read anew
     app.add_css_file("executable_claims.css")
-    app.connect("config-inited", use_style)
+    app.connect("config-inited", begin)
     for event, handler in HANDLERS:
         app.connect(event, handler)
     return {"version": "1", "env_version": 5, "parallel_read_safe": False}

@@ -186,6 +186,14 @@ def test_a_shift_is_run_once_for_a_state_of_the_code(write, capsys):
     assert "no verdict changed under 20 shifts" in capsys.readouterr().out
 
 
+def test_what_a_module_of_the_book_draws_when_it_is_imported_is_shifted_too(write, capsys):
+    Path("lucky.py").write_text("import os\n\nOFF = os.environ['BOOK_SEED'] == '7'\n")
+    write("from lucky import OFF\n" + SQUARES.replace("* 3 + 2", "* 3 + (2 + OFF)"))
+    with pytest.raises(SystemExit, match="True"):
+        draw_anew(["part/page"])
+    assert "part/page fails with BOOK_SEED=7 ClaimFailed" in capsys.readouterr().out
+
+
 def test_a_change_without_end_is_noticed(write):
     law = "def law(x):\n    y = x.max()\n    while y >= 1:\n        y = y / 2\n    return y + 0 * x\n\n\n"
     endless = f"{law}measured = [0.5]"

@@ -213,6 +213,19 @@ def test_a_chapter_decides_claims_and_each_claim_once(environment, tmp_path, old
         assert code and message in output, output
 
 
+def test_mistakes_of_the_ledger_are_said_once_and_plainly(environment, tmp_path):
+    folder = tmp_path / "demo"
+    shutil.copytree(DEMO, folder, ignore=shutil.ignore_patterns("_build", "__pycache__"))
+    path = folder / "book" / "claims" / "may1976.yml"
+    text = path.read_text(encoding="utf-8").replace("kind: convergence", "kind: poem")
+    path.write_text(text.replace("shown: observed", "shown: observed\n    colour: red"), encoding="utf-8")
+    code, output = run(environment, folder, "-m", "pytest", "-q")
+    assert code and output.count("kind is 'poem', allowed: ") == output.count("unknown field colour") == 1
+    code, built = build(environment, folder)
+    assert code and "kind is 'poem'" in built and "unknown field colour" in built and "Handler" not in built
+    assert re.search(r"may1976\.yml:\d+: may1976-fixed-point: ", built)
+
+
 def test_a_claim_whose_name_is_computed_is_decided_once_too(environment, tmp_path):
     folder = tmp_path / "demo"
     shutil.copytree(DEMO, folder, ignore=shutil.ignore_patterns("_build", "__pycache__"))

@@ -7,8 +7,9 @@ import time
 
 import pytest
 
+from executable_claims.chapters import cells, trees
 from executable_claims.configuration import find_book
-from executable_claims.dependencies import reach
+from executable_claims.dependencies import key, reach
 
 
 def run(*command, **options):
@@ -40,6 +41,42 @@ def test_names_are_followed_through_packages_functions_and_attributes(tmp_path):
     (tmp_path / "lib" / "late.py").write_text("from math import ceil as h\ndef g(x):\n    return h(x)\n")
     changed = reach(page, find_book(tmp_path)).modules["lib.late"]["h"]
     assert changed != found.modules["lib.late"]["h"], "where a name comes from counts"
+
+
+@pytest.mark.parametrize(
+    ("module", "before", "after", "code"),
+    [
+        ("one", "def f(): return 1", "def f(): return 2", "import one\n\ngetattr(one, 'f')()"),
+        ("one", "def __getattr__(n): return 1", "def __getattr__(n): return 2", "import one\n\none.g"),
+        ("one", "import two\nclass A(two.B): x = 1", "import two\nclass A(two.B): x = 2", "import one"),
+        ("part/beside", "X = 1", "X = 2", "from beside import X"),
+        ("part/beside", "X = 1", "X = 1  # a remark\ndef f(): pass", ""),
+    ],
+    ids=["by a text", "by the module's own function", "by a base", "beside the page", "not at all"],
+)
+def test_what_a_page_reaches_in_less_plain_ways_is_in_its_key(tmp_path, module, before, after, code):
+    (tmp_path / "pyproject.toml").write_text("[tool.executable-claims]\n")
+    (tmp_path / "part").mkdir()
+    (tmp_path / "two.py").write_text("class B:\n    def __init_subclass__(cls): print(cls.x)\n")
+    page, path = tmp_path / "part" / "page.md", tmp_path / f"{module}.py"
+    page.write_text(PAGE.replace("from lib.NAME import VALUE", code))
+    path.write_text(f"{before}\n")
+    first = key(page, find_book(tmp_path))
+    path.write_text(f"{after}\n")
+    assert (key(page, find_book(tmp_path)) != first) == bool(code)
+
+
+def test_the_versions_of_the_packages_that_a_page_imports_are_in_its_key(tmp_path, monkeypatch):
+    (tmp_path / "pyproject.toml").write_text("[tool.executable-claims]\n")
+    page = tmp_path / "page.md"
+    for imported, changes in (("import numpy", True), ("import json", False)):
+        page.write_text(PAGE.replace("from lib.NAME import VALUE", imported))
+        trees.cache_clear()
+        cells.cache_clear()
+        with monkeypatch.context() as patch:
+            first = key(page, find_book(tmp_path))
+            patch.setattr("executable_claims.dependencies.version", lambda name: "0.0")
+            assert (key(page, find_book(tmp_path)) != first) == changes
 
 
 # A real build
