@@ -17,12 +17,13 @@ MISSING = """() => [
   ...[...document.images].filter((image) => image.complete && !image.naturalWidth).map((image) => image.src),
 ]"""
 # Formulas whose ink lies beyond the first ancestor that hides overflow, and those in text or in the ledger
-# that lie beyond one that lets it be scrolled to.
+# that lie beyond one that lets it be scrolled to, but for a table, which scrolls as a whole.
 CUT = """() => [...document.querySelectorAll("mjx-math")].filter((formula) => {
   const ink = formula.getBoundingClientRect();
   for (let box = formula.parentElement; ink.width && box; box = box.parentElement) {
     const { overflowX } = getComputedStyle(box);
     if (overflowX === "visible") continue;
+    if (box.matches(".pst-scrollable-table-container")) return false;
     const { left, right } = box.getBoundingClientRect();
     const scrolls = overflowX === "auto" || overflowX === "scroll";
     const mustFit = formula.closest("span.math, .claim-card, .erratum, .scorecard, .verdict-line") !== null;

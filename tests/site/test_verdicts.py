@@ -106,7 +106,7 @@ def test_every_claim_has_an_address_that_says_what_a_preview_needs_and_leads_on(
         assert title == f"{claim.about}, {claim.paper}: {shown[claim.id]}"
         about = {tag.get("name") or tag.get("property"): tag.get("content") for tag in soup.select("meta")}
         assert about["og:title"] == title and about["og:description"] == about["description"]
-        assert about["description"] == claim.in_words == soup.h1.text.replace("’", "'")
+        assert about["description"] == claim.headline == soup.h1.text.replace("’", "'")
         assert soup.select_one(".verdict-badge").text == shown[claim.id]
         decided = shown[claim.id] not in ("not yet", "not here")
         beside = [name.text for name in soup.select(".claim-numbers-beside dt")]
