@@ -183,6 +183,30 @@ def test_a_run_that_went_back_is_in_the_state_of_one_that_was_never_ahead(penalt
     assert replayed == straight and ahead[2] != straight[2]
 
 
+@pytest.mark.parametrize(
+    ("inputs", "asked"),
+    [
+        ([[0.0, 0.0], [1.0, 1.0]], "points away from the origin"),
+        ([[1.0, 1.0], [1.0, 1.0]], "no two points at one place"),
+        ([[1.0, 1.0], [-1.0, 1.0]], ""),
+    ],
+)
+def test_the_strip_promises_one_margin_only_for_points_that_can_have_it(inputs, asked):
+    state = {
+        "slope": 0.3,
+        "start": "fixed",
+        "loss": "logistic",
+        "penalty": "decoupling",
+        "scale": -1,
+        "strength": -1,
+    }
+    start = {"w": [1.0, 0.2, -0.4, 0.3], "a": [0.5, -0.5], "m": 2, "d": 2, "slope": 0.3}
+    script = """(start, x, y, state) =>
+        m.strip(m.foretold(start, x, y, state), { network: start }, x, y, [1, 1]).at(-1).text"""
+    said = call("live/explorer/theory", script, start, inputs, [1, -1], state)
+    assert f"asks for {asked}." in said if asked else "to one value" in said
+
+
 def test_the_strip_says_the_lines_and_margins_of_the_library():
     rng, settings = generator(1), {"slope": 0.3, "start": "fixed", "loss": "logistic", "penalty": "none"}
     script = """(start, x, y, state) => m.strip(m.foretold(start, x, y, state), { network: start }, x, y, [])

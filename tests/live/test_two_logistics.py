@@ -62,11 +62,10 @@ def test_the_two_logistics_say_the_waits(left, right, power):
     parts = {name: getattr(START, name).tolist() for name in ("directions", "log_norms", "signs")}
     given = {**parts, "inputs": PAIR.tolist(), "labels": [-1, 1]}
     [sentence] = said("two_logistics", given, {"left": left, "right": right, "power": power, "time": 1})
-    waits = []
-    for each in (power, power + 1):
-        first, second = sorted(two_plateaus(scaled(each), PAIR, (left, right)).half_times)
-        waits.append((first, second, second - first))
-    added = waits[1][2] - waits[0][2]
+    (first, second), (earlier, later) = (
+        sorted(two_plateaus(scaled(each), PAIR, (left, right)).half_times) for each in (power, power + 1)
+    )
+    added = later - earlier - (second - first)
     assert "both points are fitted" in sentence
-    np.testing.assert_allclose(numbers(sentence)[1:], [*waits[0], added], rtol=1e-12, atol=0.0501)
+    np.testing.assert_allclose(numbers(sentence)[1:], [first, second - first, added], rtol=1e-12, atol=0.0501)
     assert numbers(sentence)[-1] == pytest.approx(added, abs=0.00501)
