@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from functools import cache
 from html import escape
 from itertools import pairwise
 from pathlib import Path
@@ -142,6 +143,7 @@ class InlineFigures(SphinxPostTransform):
                 image.replace_self(nodes.raw("", drawing, format="html"))
 
 
+@cache  # several claims stand near one drawing
 def draw(app: Sphinx, path: Path, description: str) -> str | None:
     """A drawing on the page of a claim."""
     if not is_drawing(path):
