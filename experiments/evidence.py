@@ -20,7 +20,7 @@ def remade(record: Record) -> str:
     seconds = sum(run["compute_s"] for run in record.runs)
     took = f"{seconds / 3600:.1f} hours" if seconds > 5400 else f"{max(1, round(seconds / 60))} minutes"
     run = f"run {record.name}{variant} --seeds {max(record.seeds) + 1}"
-    return f".venv/bin/python -m experiments --records /tmp/anew {run}  # {took} of a core"
+    return f".venv/bin/python -m experiments --records _build/anew {run}  # {took} of a core"
 
 
 def _calls_in(node: ast.AST, *names: str) -> list[ast.Call]:

@@ -129,7 +129,7 @@ def test_every_claim_has_an_address_that_says_what_a_preview_needs_and_leads_on(
 def test_an_address_of_what_rests_on_a_record_says_how_to_make_it(soups):
     page = soups["c/pezeshki2021-tab-1-sd.html"]
     command = (
-        "python -m experiments --records /tmp/anew run pezeshki2021-table-1 --variant test-split-expected"
+        "python -m experiments --records _build/anew run pezeshki2021-table-1 --variant test-split-expected"
     )
     assert command in page.main.text
     assert command in soups["book/papers/pezeshki2021.html"].find(id="verdict-pezeshki2021-tab-1-sd").text
