@@ -110,7 +110,7 @@ BASE = Claim("toy-a", "toy", "Theorem 1", "Theorem 1", "identity", "A sentence."
     ],
 )
 def test_a_claim_that_rests_on_a_record_is_checked_at_the_reduced_size_too(monkeypatch, quick, full, failure):
-    papers = (Paper("toy", "Title", "Authors", 2020, "0000.00000", (BASE,), (), ()),)
+    papers = (Paper("toy", "Title", "Authors", 2020, (BASE,), (), ()),)
     monkeypatch.setattr(ledger, "read_ledger", lambda: papers)
     metrics = {("squares", (5, 6)): quick, ("squares", "slow"): SimpleNamespace(metrics=full)}
     monkeypatch.setattr(claims, "quick", lambda *asked: metrics[asked])
