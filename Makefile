@@ -87,6 +87,7 @@ serve: ## open the built site at http://localhost:8000
 	@$(RUN) http.server $(PORT) --directory _build/html
 
 lab: .venv/installed ## open the chapters in JupyterLab
+	$(INSTALL) --constraint constraints.txt --editable '.[lab]'
 	.venv/bin/jupytext-config set-default-viewer markdown
 	$(RUN) jupyterlab book
 
@@ -105,5 +106,5 @@ $(SETTINGS):
 .venv/installed: pyproject.toml executable_claims/pyproject.toml constraints.txt
 	test -x .venv/bin/python || $(PYTHON) -m venv .venv
 	@echo "Installing the book's environment into .venv (a few minutes, once) ..."
-	$(INSTALL) --constraint constraints.txt --editable ./executable_claims --editable '.[book,test,lab]'
+	$(INSTALL) --constraint constraints.txt --editable ./executable_claims --editable '.[book,test]'
 	touch $@

@@ -11,11 +11,12 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from html import escape
 from pathlib import Path
+from typing import Any
 
 from markdown_it import MarkdownIt
 from markupsafe import Markup
@@ -23,6 +24,7 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 from sphinx.application import Sphinx
 
 from executable_claims.cards import allowed, failing, target
+from executable_claims.dependencies import digest
 from executable_claims.layout import TEMPLATES
 from executable_claims.ledger import NOT_HERE, Claim, Paper, read_ledger
 from executable_claims.outcomes import NOT_YET, Outcomes, errata_of, outcomes
@@ -109,16 +111,16 @@ def bibtex(app: Sphinx, claim: Claim, commit: str) -> str:
     return "\n".join([f"@misc{{{claim.id},", ",\n".join(lines), "}"])
 
 
-def claim_page(app: Sphinx, known: Outcomes, paper: Paper, claim: Claim, commit: str) -> str:
-    """The page at the address of a claim, complete."""
+def said(app: Sphinx, known: Outcomes, paper: Paper, claim: Claim, commit: str) -> dict[str, Any]:
+    """All that the page at the address of a claim says, as its template has it."""
     verdict, record = known.verdict(claim), known.records.get(claim.id)
     anchors = known.anchors(claim)
     card = anchors.get("claim", "")
     docname = known.pages.get(card, "")
     default = [f"python -m pytest {app.env.doc2path(docname, base=False)}"] if docname else []
     report = app.emit_firstresult("claim-report", "c/", claim) or ""
-    html = TEMPLATES.get_template("address.html").render(
-        paper=paper,
+    return dict(
+        paper=replace(paper, claims=(), errata=(), remarks=()),
         claim=claim,
         verdict=verdict,
         meaning=MEANING[verdict],
@@ -137,14 +139,12 @@ def claim_page(app: Sphinx, known: Outcomes, paper: Paper, claim: Claim, commit:
         bibtex=bibtex(app, claim, commit),
         commit=commit,
         report=report if ":" in report else "",
-        prose=prose,
         book=app.config.html_title,
         icon=Path(app.config.html_favicon or "").name,
         sheets=["executable_claims.css", *(name for name, _ in app.config.html_css_files)],
         head=app.emit_firstresult("claim-head", claim, verdict),
         mathjax=app.config.mathjax_path,
     )
-    return app.emit_firstresult("claim-page", html) or html
 
 
 @cache
@@ -158,24 +158,40 @@ def commit(root: Path) -> str:
         return "unknown (not a git checkout)"
 
 
+def write_pages(app: Sphinx, known: Outcomes, commit: str) -> None:
+    """Write the pages that would say something else than those of the last build."""
+    folder, noted = Path(app.outdir, "c"), Path(app.doctreedir, "addresses.json")
+    before = json.loads(noted.read_text(encoding="utf-8")) if noted.exists() else {}
+    made_by = app.builder.build_info.config_hash, app.config.code_of_the_site
+    keys = {}
+    folder.mkdir(exist_ok=True)
+    for paper in read_ledger():
+        for claim in paper.claims:
+            path, says = folder / f"{claim.id}.html", said(app, known, paper, claim, commit)
+            keys[path.name] = digest(repr([says, made_by]))
+            if before.get(path.name) != keys[path.name] or not path.exists():
+                html = TEMPLATES.get_template("address.html").render(says, prose=prose)
+                path.write_text(app.emit_firstresult("claim-page", html) or html, encoding="utf-8")
+    for path in folder.iterdir():
+        if path.name not in keys:
+            path.unlink()
+    noted.write_text(json.dumps(keys), encoding="utf-8")
+
+
 def write(app: Sphinx, exception: Exception | None) -> None:
     """Write ``c/<claim>.html`` for all claims, and what is known of them, in full digits, to claims.json."""
     if exception is not None or app.builder.format != "html":
         return
-    folder = Path(app.outdir, "c")
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    known, now, listed = outcomes(app.env), commit(Path(app.srcdir)), []
-    for paper in read_ledger():
-        for claim in paper.claims:
-            page = claim_page(app, known, paper, claim, now)
-            (folder / f"{claim.id}.html").write_text(page, encoding="utf-8")
-            undecided = {"claim": asdict(claim), "verdict": known.verdict(claim), "comparison": None}
-            listed.append(known.records.get(claim.id, undecided))
+    known, now = outcomes(app.env), commit(Path(app.srcdir))
+    write_pages(app, known, now)
+    claims = sorted((one for paper in read_ledger() for one in paper.claims), key=lambda one: one.id)
+    undecided = {
+        one.id: {"claim": asdict(one), "verdict": known.verdict(one), "comparison": None} for one in claims
+    }
     content = {
         "book": app.config.html_title,
         "commit": now,
         "date": f"{datetime.now(UTC):%Y-%m-%d}",
-        "claims": sorted(listed, key=lambda one: one["claim"]["id"]),
+        "claims": [known.records.get(name, default) for name, default in undecided.items()],
     }
-    (folder.parent / "claims.json").write_text(json.dumps(content, indent=1), encoding="utf-8")
+    Path(app.outdir, "claims.json").write_text(json.dumps(content, indent=1), encoding="utf-8")

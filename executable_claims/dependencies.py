@@ -14,7 +14,7 @@ import platform
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from importlib import metadata
 from importlib.util import resolve_name
 from itertools import accumulate
@@ -32,12 +32,17 @@ IMPORTS = (ast.Import, ast.ImportFrom)
 
 @dataclass(frozen=True)
 class Piece:
-    """A definition as text: a digest, the names and the texts that occur in it, and what it imports."""
+    """A definition: its code, the names and the texts that occur in it, and what it imports."""
 
-    digest: str
+    code: Sequence[ast.AST]
     words: frozenset[str]
     texts: frozenset[str]
     imports: frozenset[str]
+
+    @cached_property
+    def digest(self) -> str:
+        """A digest of the code."""
+        return digest("\n".join(map(ast.dump, self.code)))
 
 
 Module = Mapping[str, Piece]  # its definitions by their names, and under "" what it does besides
@@ -51,6 +56,12 @@ class Reach:
     modules: Mapping[str, Module]
     outside: frozenset[str]
     texts: frozenset[str]
+
+    @property
+    def digests(self) -> dict[str, str]:
+        """By name a digest of each definition that is reached, and of what else the modules do."""
+        nodes = sorted({*self.names, *((module, "") for module in self.modules)})
+        return {f"{module} {name}": self.modules[module][name].digest for module, name in nodes}
 
 
 def code_of(text: str) -> ast.Module:
@@ -98,8 +109,7 @@ def piece(statements: Sequence[ast.AST], package: str = "") -> Piece:
     texts = {one.value for one in nodes if isinstance(one, ast.Constant) and isinstance(one.value, str)}
     words |= {text for text in texts if text.isidentifier()}
     imports = {name for node in loads for name in imported(node, package)}
-    code = "\n".join(map(ast.dump, statements))
-    return Piece(digest(code), frozenset(words), frozenset(texts), frozenset(imports))
+    return Piece(statements, frozenset(words), frozenset(texts), frozenset(imports))
 
 
 @cache
@@ -114,12 +124,14 @@ def _read(path: Path, _changed: int, package: str) -> Module:
     return module | {"": replace(module[""], imports=module[""].imports | runs)}
 
 
-def find_module(name: str, book: Book, beside: Path | None = None) -> Module | None:
-    """Return the book's module of that dotted name, ``None`` for one from elsewhere.
+def homes(book: Book, beside: Path | None = None) -> list[Path]:
+    """The folders that a book's modules are imported from; a page imports those ``beside`` it, too."""
+    return [*(book.root / folder for folder in book.modules), *([beside] if beside else [])]
 
-    It may also stand ``beside`` the page that imports it, in that folder.
-    """
-    for folder in [*(book.root / folder for folder in book.modules), *([beside] if beside else [])]:
+
+def find_module(name: str, book: Book, beside: Path | None = None) -> Module | None:
+    """Return the book's module of that dotted name, ``None`` for one from elsewhere."""
+    for folder in homes(book, beside):
         place = folder.joinpath(*name.split("."))
         for path, package in (
             (place.with_suffix(".py"), name.rpartition(".")[0]),
@@ -152,21 +164,28 @@ def reach(path: Path, book: Book) -> Reach:
     keys = tuple(f"{paper.key}-" for paper in read_ledger(book.folder("ledger")))
     texts = frozenset(text for text in page.texts if text.startswith(keys))
     by_name = loaded_by_name(book, texts, is_whole(path, book))
+    return replace(follow(page, book, path.parent, by_name), texts=texts)
+
+
+def follow(code: Piece, book: Book, beside: Path, by_name: Mapping[str, Module]) -> Reach:
+    """Return what code in a folder reaches in the book's modules, some of which are loaded by their names."""
     modules: dict[str, Module] = {}
     outside: set[str] = set()
     asked: set[str] = set()
     words: set[str] = set()
     found: dict[tuple[str, str], Piece] = {}
-    new = [page]
+    own = {path.stem for folder in homes(book, beside) for path in folder.glob("*")}
+    new = [code]
     while new:
         words = words.union(*(one.words for one in new))
         imports = set().union(*(one.imports for one in new)) - asked
         asked |= imports
         for name in imports:
-            if module := find_module(name, book, path.parent):
+            top = name.partition(".")[0]
+            if top in own and (module := find_module(name, book, beside)):
                 modules[name] = module
             else:
-                outside.add(name.partition(".")[0])
+                outside.add(top)
         modules |= {name: one for name, one in by_name.items() if name.rpartition(".")[0] in modules}
         before = found
         found = {
@@ -176,7 +195,7 @@ def reach(path: Path, book: Book) -> Reach:
             if not inside or inside in words or name in by_name
         }
         new = [one for node, one in found.items() if node not in before]
-    return Reach(frozenset(node for node in found if node[1]), modules, frozenset(outside), texts)
+    return Reach(frozenset(node for node in found if node[1]), modules, frozenset(outside), frozenset())
 
 
 def concerns(path: Path, text: str) -> bool:
@@ -207,13 +226,12 @@ def dependencies(page: Path, book: Book) -> dict[str, str]:
     texts = tuple(found.texts)
     claims = [claim for paper in read_ledger(book.folder("ledger")) for claim in paper.claims]
     files = [*data(page, found, book), *book.root.glob(book.lock)]
-    nodes = sorted({*found.names, *((module, "") for module in found.modules)})
     packages = sorted({name for each in found.outside for name in distributions().get(each, ())})
     return {
         "python": platform.python_version(),
         "seed": str(book.shift),
         **{f"package {name}": version(name) for name in packages},
-        **{f"{module} {name}": found.modules[module][name].digest for module, name in nodes},
+        **found.digests,
         **{claim.id: repr(claim) for claim in claims if whole or claim.id.startswith(texts)},
         **{path.relative_to(book.root).as_posix(): digest(path.read_bytes()) for path in files},
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
+import gc
 import os
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from sphinx.errors import ConfigError
 
 from executable_claims import addresses, cards, execution, layout, outcomes, pages
 from executable_claims.configuration import START, find_book
+from executable_claims.dependencies import code_of, digest, follow, piece
 from executable_claims.ledger import read_ledger
 
 DIRECTIVES = {
@@ -20,6 +21,8 @@ DIRECTIVES = {
     **dict.fromkeys(pages.NOTES, pages.Notes),
     "verdicts": pages.Verdicts,
 }
+# So many objects are made before garbage is looked for among all trees of nodes and code, which stay.
+ALLOCATIONS = 200_000
 EVENTS = tuple(
     f"claim-{name}" for name in ("report", "picture", "drawing", "records", "commands", "head", "page")
 )
@@ -46,12 +49,17 @@ def begin(app: Sphinx, config: Config) -> None:
 
 
 def code_of_the_site(root: Path) -> str:
-    """Return a digest of the code that makes the pages: the engine's, and the book's own extensions."""
-    folders = [Path(__file__).parent, *(root / each for each in find_book(root).modules if each != ".")]
-    paths = sorted(
-        path for folder in folders for each in ("*.py", "templates/*") for path in folder.glob(each)
-    )
-    return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
+    """Return a digest of what makes the pages: the engine, the book's extensions, and what these reach."""
+    book = find_book(root)
+    own = [root / each for each in book.modules if each != "."]
+    files = [
+        path
+        for folder in (Path(__file__).parent, *own)
+        for each in ("*.py", "templates/*")
+        for path in sorted(folder.glob(each))
+    ]
+    code = piece([code_of(path.read_text(encoding="utf-8")) for each in own for path in each.glob("*.py")])
+    return digest(repr([*(path.read_bytes() for path in files), follow(code, book, root, {}).digests]))
 
 
 def setup(app: Sphinx) -> dict:
@@ -62,6 +70,7 @@ def setup(app: Sphinx) -> dict:
     cell, tags for its head, and how its figure is drawn and its formulas are set.
     """
     os.environ[START] = str(app.srcdir)
+    gc.set_threshold(ALLOCATIONS)
     for event in EVENTS:
         app.add_event(event)
     for node in (layout.details, layout.summary):  # for other builders than HTML's they are containers

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from docutils import nodes
 from look import on_page
 from sphinx.application import Sphinx
 
@@ -45,6 +46,13 @@ def list_parameters(app: Sphinx, pagename: str, templatename: str, context: dict
     context["body"] = body.replace(PARAMETERS, PARAMETERS.replace("<dl>", '<dl role="presentation">'))
 
 
+def adopt(app: Sphinx, doctree: nodes.document) -> None:
+    """Let what reStructuredText has made belong to the page: its own document holds the whole environment."""
+    for node in doctree.findall():
+        node.document = doctree
+
+
 def setup(app: Sphinx) -> None:
     on_page(app, list_parameters)
+    app.connect("doctree-read", adopt)
     app.connect("source-read", list_modules)

@@ -13,7 +13,7 @@ from pathlib import Path
 import tinycss2
 from fontTools.subset import Options, Subsetter
 from fontTools.ttLib import TTFont
-from look import after_build
+from look import after_build, remembered
 from sphinx.application import Sphinx
 from tinycss2.ast import LiteralToken, Node
 
@@ -70,16 +70,16 @@ def kept(rules: Iterable[Node], known: frozenset[str]) -> Iterator[Node]:
         yield rule
 
 
-def purged(sheet: str, known: frozenset[str]) -> str:
+def purged(sheet: str, known: Iterable[str]) -> str:
     """Return the rules of ``sheet`` that can match where only the ``known`` tags, classes and ids occur."""
     rules = tinycss2.parse_stylesheet(sheet, skip_comments=True, skip_whitespace=True)
-    return "\n".join(re.sub(r"\s+", " ", rule.serialize()) for rule in kept(rules, known))
+    return "\n".join(re.sub(r"\s+", " ", rule.serialize()) for rule in kept(rules, frozenset(known)))
 
 
 def names_in(page: str) -> frozenset[str]:
     """Return the tags, classes and ids of a page."""
     found: set[str] = set()
-    for tag, names in NAMES.findall(page):
+    for tag, names in set(NAMES.findall(page)):
         found.update((tag.lower(),) if tag else names.split())
     return frozenset(found)
 
@@ -94,8 +94,9 @@ def write_sheets(app: Sphinx) -> None:
     scripts = {static / name for page in pages for name in SCRIPT.findall(page)}
     words = (WORDS.findall(path.read_text(encoding="utf-8")) for path in scripts)
     known = frozenset().union(*map(names_in, pages + previews), *words)
+    rules, names = remembered(app, purged), sorted(known)  # sets have no order to remember them by
     for path in static.rglob("*.css"):
-        path.write_text(purged(path.read_text(encoding="utf-8"), known), encoding="utf-8")
+        path.write_text(rules(path.read_text(encoding="utf-8"), names), encoding="utf-8")
 
 
 def subset(font: Path, icons: set[int]) -> None:

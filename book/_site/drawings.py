@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from functools import cache
 from html import escape
 from itertools import pairwise
 from pathlib import Path
@@ -16,6 +15,7 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 from docutils import nodes
+from look import remembered
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
@@ -139,16 +139,15 @@ class InlineFigures(SphinxPostTransform):
             if is_drawing(path) and "thumbnail" not in image["classes"]:
                 name = f"f{path.stem[:6]}{seen[path.stem] or ''}"
                 seen[path.stem] += 1
-                drawing = inline(path.read_text(encoding="utf-8"), name, image["alt"])
+                drawing = remembered(self.app, inline)(path.read_text(encoding="utf-8"), name, image["alt"])
                 image.replace_self(nodes.raw("", drawing, format="html"))
 
 
-@cache  # several claims stand near one drawing
 def draw(app: Sphinx, path: Path, description: str) -> str | None:
     """A drawing on the page of a claim."""
     if not is_drawing(path):
         return None
-    return inline(path.read_text(encoding="utf-8"), f"f{path.stem[:6]}", description)
+    return remembered(app, inline)(path.read_text(encoding="utf-8"), f"f{path.stem[:6]}", description)
 
 
 def setup(app: Sphinx) -> None:

@@ -5,11 +5,16 @@ A part that changes pages, or writes beside them, does so after those that stand
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from joblib import Memory
 from sphinx.application import Sphinx
+
+from executable_claims.dependencies import digest
 
 PARTS = (
     # What pages say.
@@ -51,6 +56,17 @@ def after_build(app: Sphinx, write: Callable[[Sphinx], None]) -> None:
             write(app)
 
     app.connect("build-finished", written, AFTER_THE_THEME)
+
+
+@cache
+def remembered(app: Sphinx, function: Callable, *made_by: str) -> Callable:
+    """Return a function with a memory, on disk, of what it returned while its module was as it is now.
+
+    What else than its arguments it depends on is said by the texts that it is ``made_by``.
+    """
+    code = Path(inspect.getfile(function)).read_text(encoding="utf-8")
+    folder = Path(app.srcdir, "_build", "remembered", digest("".join([code, *made_by]))[:16])
+    return Memory(folder, verbose=0).cache(function)
 
 
 def setup(app: Sphinx) -> dict:

@@ -17,13 +17,10 @@ from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 
-from joblib import Memory
-from look import FOLDER, after_build, on_page
+from look import FOLDER, after_build, on_page, remembered
 from py_mini_racer import JSEvalException, MiniRacer
 from sphinx.application import Sphinx
 from sphinx.util import logging
-
-from executable_claims.dependencies import digest
 
 LOGGER = logging.getLogger(__name__)
 PARTS = (
@@ -36,6 +33,7 @@ PARTS = (
 )
 MATHJAX = "sphinx-mathjax-offline"
 FONTS = "output/chtml/fonts/woff-v2"
+PROGRAM = FOLDER / "mathematics.js"
 PACKAGES = ("base", "ams", "newcommand", "configmacros", "boldsymbol", "textmacros")
 # MathJax is told not to look for a page to typeset.
 BEFORE = "globalThis.MathJax = {loader: {load: []}, startup: {typeset: false, ready() {}}};"
@@ -75,7 +73,7 @@ def engine(macros: str) -> MiniRacer:
     for part in PARTS:
         script.eval((folder / part).read_text(encoding="utf-8") + ";0")
     script.eval(f"const PACKAGES = {json.dumps(PACKAGES)}, MACROS = {macros};0")
-    script.eval((FOLDER / "mathematics.js").read_text(encoding="utf-8") + ";0")
+    script.eval(PROGRAM.read_text(encoding="utf-8") + ";0")
     return script
 
 
@@ -105,23 +103,21 @@ def typeset(tex: str, display: bool, macros: str = "{}") -> str:
 
 
 @functools.cache
-def kept(folder: Path) -> Callable[..., str]:
-    """Return `typeset` with a memory in a folder: most formulas stay the same from build to build."""
-    made_by = [metadata.version(MATHJAX), (FOLDER / "mathematics.js").read_text(encoding="utf-8")]
-    return Memory(folder / digest(repr(made_by))[:16], verbose=0).cache(typeset)
+def kept(app: Sphinx) -> Callable[..., str]:
+    """Return `typeset` with a memory: most formulas stay the same from build to build."""
+    return remembered(app, typeset, metadata.version(MATHJAX), PROGRAM.read_text(encoding="utf-8"))
 
 
 def with_formulas(app: Sphinx, body: str, place: str) -> str:
     """Return HTML with formulas in the place of their TeX."""
     macros = json.dumps(app.config.mathjax3_config["tex"]["macros"])
-    remembered = kept(Path(app.srcdir, "_build", "formulas"))
 
     def typeset_one(found: re.Match) -> str:
         opening, tag, number, text, closing = found.groups()
         tex = html.unescape(text).strip().removeprefix(r"\(").removesuffix(r"\)")
         tex = tex.removeprefix(r"\[").removesuffix(r"\]")
         try:
-            return opening + (number or "") + remembered(tex, tag == "div", macros) + closing
+            return opening + (number or "") + kept(app)(tex, tag == "div", macros) + closing
         except ValueError as error:
             LOGGER.warning(str(error), location=place)
             return found[0]

@@ -10,6 +10,7 @@ import pytest
 from executable_claims import ledger
 from executable_claims.configuration import find_book
 from executable_claims.dependencies import find_module, key, reach
+from executable_claims.extension import code_of_the_site
 from tests.book.test_book import BENCHMARKS, BOOK, EXECUTED, ROOT, code_cells, name
 
 PAGES = [*EXECUTED, BENCHMARKS, *(BOOK / f"{page}.md" for page in ("comparison", "experiments"))]
@@ -151,6 +152,26 @@ def test_a_claim_changes_the_chapter_that_names_it_and_the_pages_on_all_papers(c
     path.write_text(text, encoding="utf-8")
     ledger._papers.cache_clear()
     assert {page for page in before if before[page] != after[page]} == naming | whole
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "reads_anew"),
+    [
+        ("experiments/evidence.py", ("_build/anew", "_build/new"), True),
+        ("book/_site/templates/foot.html", ("<", " <"), True),
+        ("executable_claims/cards.py", ("as it must", "as is right"), True),
+        ("lib/models/deep.py", ("def diagonal", "def other"), False),
+        ("experiments/evidence.py", ("from __future__", "# a remark\nfrom __future__"), False),
+    ],
+)
+def test_the_pages_are_read_anew_when_what_makes_them_has_changed(copy, file, change, reads_anew):
+    path, before = copy / file, code_of_the_site(copy)
+    content = path.read_text(encoding="utf-8")
+    assert change[0] in content
+    path.write_text(content.replace(*change, 1), encoding="utf-8")
+    after = code_of_the_site(copy)
+    path.write_text(content, encoding="utf-8")
+    assert (after != before) == reads_anew
 
 
 def test_python_and_the_seed_change_every_key(copy, monkeypatch):
