@@ -91,10 +91,17 @@ def recorded(book: Book) -> list[dict]:
 
 
 def mistakes(book: Book) -> Iterator[tuple[set[Path], str]]:
-    """What pages have wrong: one decides no claim, a cell is not compared, a claim is decided twice."""
+    """What pages have wrong: one decides no claim, a cell is not compared, a claim is decided twice.
+
+    Or what is recorded belongs to no page.
+    """
     places: dict[str, list[str]] = defaultdict(list)
     pages: dict[str, set[Path]] = defaultdict(set)
-    for path in executed(book):
+    known, records = executed(book), book.folder("recorded")
+    of_pages = {records / path.relative_to(book.folder("pages")).with_suffix(".json") for path in known}
+    for path in sorted(set(records.rglob("*.json")) - of_pages):
+        yield set(known), f"{path.relative_to(book.root)} is recorded of no page, allowed: to delete it"
+    for path in known:
         name, text = path.relative_to(book.root).as_posix(), path.read_text(encoding="utf-8")
         claims = []
         for cell, tree in zip(code_cells(path), trees(path), strict=True):

@@ -135,17 +135,30 @@ class Paper:
     arxiv: str = ""
 
 
+class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """Reads YAML, and refuses a field that is given twice, of which it would keep the last."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
+        """Return what a node maps."""
+        for name, count in Counter(name.value for name, _ in node.value).items():
+            if count > 1:
+                raise yaml.constructor.ConstructorError(
+                    problem=f"{name} is given twice", problem_mark=node.start_mark
+                )
+        return super().construct_mapping(node, deep)
+
+
 def read_paper(path: Path) -> Paper:
     """Read and validate one ledger file.
 
-    Raises ``ValueError`` that names the file and all its mistakes: another form, an unknown or missing field,
-    kind or verdict, an id that is foreign or used twice, a claim without a sentence in words or that names
-    nothing it is about, and remarks that do not go with the expected verdict.
+    Raises ``ValueError`` that names the file and all its mistakes: another form, a field that is unknown,
+    missing or given twice, an unknown kind or verdict, an id that is foreign or used twice, a claim without a
+    sentence in words or that names nothing it is about, and remarks that do not go with the expected verdict.
     """
     text = path.read_text(encoding="utf-8")
     mistakes: list[str] = []
     try:
-        content = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        content = yaml.load(text, Loader)
         head = content.pop("paper")
         for name, kind in (("claims", Claim), ("errata", Erratum), ("remarks", Erratum)):
             entries = [{"paper": head["key"], **fields} for fields in content.pop(name, None) or ()]

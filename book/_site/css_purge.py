@@ -70,10 +70,13 @@ def kept(rules: Iterable[Node], known: frozenset[str]) -> Iterator[Node]:
         yield rule
 
 
-def purged(sheet: str, known: Iterable[str]) -> str:
-    """Return the rules of ``sheet`` that can match where only the ``known`` tags, classes and ids occur."""
+def purged(sheet: str, known: str) -> str:
+    """Return the rules of ``sheet`` that can match where only the ``known`` tags, classes and ids occur.
+
+    Spaces stand between the names.
+    """
     rules = tinycss2.parse_stylesheet(sheet, skip_comments=True, skip_whitespace=True)
-    return "\n".join(re.sub(r"\s+", " ", rule.serialize()) for rule in kept(rules, frozenset(known)))
+    return "\n".join(re.sub(r"\s+", " ", rule.serialize()) for rule in kept(rules, frozenset(known.split())))
 
 
 def names_in(page: str) -> frozenset[str]:
@@ -94,7 +97,7 @@ def write_sheets(app: Sphinx) -> None:
     scripts = {static / name for page in pages for name in SCRIPT.findall(page)}
     words = (WORDS.findall(path.read_text(encoding="utf-8")) for path in scripts)
     known = frozenset().union(*map(names_in, pages + previews), *words)
-    rules, names = remembered(app, purged), sorted(known)  # sets have no order to remember them by
+    rules, names = remembered(app.srcdir, purged), " ".join(sorted(known))
     for path in static.rglob("*.css"):
         path.write_text(rules(path.read_text(encoding="utf-8"), names), encoding="utf-8")
 

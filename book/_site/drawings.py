@@ -128,6 +128,11 @@ def is_drawing(path: Path) -> bool:
     return path.parent.name == DRAWN and path.suffix == ".svg"
 
 
+def read(app: Sphinx, path: Path, name: str, description: str) -> str:
+    """Return the drawing in a file as part of a page."""
+    return remembered(app.srcdir, inline)(path.read_text(encoding="utf-8"), name, description)
+
+
 class InlineFigures(SphinxPostTransform):
     default_priority = 8  # after the front page has borrowed figures of chapters
     formats = ("html",)
@@ -139,15 +144,14 @@ class InlineFigures(SphinxPostTransform):
             if is_drawing(path) and "thumbnail" not in image["classes"]:
                 name = f"f{path.stem[:6]}{seen[path.stem] or ''}"
                 seen[path.stem] += 1
-                drawing = remembered(self.app, inline)(path.read_text(encoding="utf-8"), name, image["alt"])
-                image.replace_self(nodes.raw("", drawing, format="html"))
+                image.replace_self(nodes.raw("", read(self.app, path, name, image["alt"]), format="html"))
 
 
 def draw(app: Sphinx, path: Path, description: str) -> str | None:
     """A drawing on the page of a claim."""
     if not is_drawing(path):
         return None
-    return remembered(app, inline)(path.read_text(encoding="utf-8"), f"f{path.stem[:6]}", description)
+    return read(app, path, f"f{path.stem[:6]}", description)
 
 
 def setup(app: Sphinx) -> None:

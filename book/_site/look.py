@@ -59,13 +59,13 @@ def after_build(app: Sphinx, write: Callable[[Sphinx], None]) -> None:
 
 
 @cache
-def remembered(app: Sphinx, function: Callable, *made_by: str) -> Callable:
+def remembered(root: Path, function: Callable, *made_by: str) -> Callable:
     """Return a function with a memory, on disk, of what it returned while its module was as it is now.
 
     What else than its arguments it depends on is said by the texts that it is ``made_by``.
     """
     code = Path(inspect.getfile(function)).read_text(encoding="utf-8")
-    folder = Path(app.srcdir, "_build", "remembered", digest("".join([code, *made_by]))[:16])
+    folder = Path(root, "_build", "remembered", digest("".join([code, *made_by]))[:16])
     return Memory(folder, verbose=0).cache(function)
 
 

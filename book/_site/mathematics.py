@@ -103,9 +103,9 @@ def typeset(tex: str, display: bool, macros: str = "{}") -> str:
 
 
 @functools.cache
-def kept(app: Sphinx) -> Callable[..., str]:
+def kept(root: Path) -> Callable[..., str]:
     """Return `typeset` with a memory: most formulas stay the same from build to build."""
-    return remembered(app, typeset, metadata.version(MATHJAX), PROGRAM.read_text(encoding="utf-8"))
+    return remembered(root, typeset, metadata.version(MATHJAX), PROGRAM.read_text(encoding="utf-8"))
 
 
 def with_formulas(app: Sphinx, body: str, place: str) -> str:
@@ -117,7 +117,7 @@ def with_formulas(app: Sphinx, body: str, place: str) -> str:
         tex = html.unescape(text).strip().removeprefix(r"\(").removesuffix(r"\)")
         tex = tex.removeprefix(r"\[").removesuffix(r"\]")
         try:
-            return opening + (number or "") + kept(app)(tex, tag == "div", macros) + closing
+            return opening + (number or "") + kept(app.srcdir)(tex, tag == "div", macros) + closing
         except ValueError as error:
             LOGGER.warning(str(error), location=place)
             return found[0]

@@ -213,6 +213,15 @@ def test_a_chapter_decides_claims_and_each_claim_once(environment, tmp_path, old
         assert code and message in output, output
 
 
+def test_what_is_recorded_of_a_page_that_is_gone_is_said(environment, tmp_path):
+    folder = tmp_path / "demo"
+    shutil.copytree(DEMO, folder, ignore=shutil.ignore_patterns("_build", "__pycache__"))
+    [recorded, *_] = sorted(folder.glob("recorded/logistic_map/*.json"))
+    shutil.copy(recorded, recorded.with_name("gone.json"))
+    for code, output in (run(environment, folder, "-m", "pytest", "-q"), build(environment, folder)):
+        assert code and "recorded/logistic_map/gone.json is recorded of no page" in output, output
+
+
 def test_mistakes_of_the_ledger_are_said_once_and_plainly(environment, tmp_path):
     folder = tmp_path / "demo"
     shutil.copytree(DEMO, folder, ignore=shutil.ignore_patterns("_build", "__pycache__"))

@@ -352,6 +352,7 @@ TWICE = "- {id: toy-a, place: P, printed: A, wrong: B, repair: C}\n"
         ("expected: verified", "expected: corrected\n  wrong: W", "'corrected': .*'wrong', 'corrected'"),
         ("expected: verified", "expected: not here", "allowed for 'not here': .*'reason'"),
         ("statement: S", "statement: S\n  colour: red", "toy-a: unknown field colour, allowed: id, paper"),
+        ("statement: S", "statement: S\n  statement: T", "statement is given twice.*line 3"),
         (f"  in_words: {WORDS}\n", "", "3: toy-a: field in_words is missing"),
         ("  about: Lemma 3\n", "", "toy-a: field about is missing"),
         (
