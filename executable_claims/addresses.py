@@ -45,7 +45,8 @@ def tex(formula: str, options: dict) -> str:
     return f"{left}{escape(formula)}{right}"
 
 
-PUNCTUATED = re.compile(r'<span class="math[^>]*>[^<]*</span>[.,;:!?)\]]+')
+FORMULA = r'<span class="math[^>]*>[^<]*</span>'
+PUNCTUATED = re.compile(rf"[(\[]+{FORMULA}[.,;:!?)\]]*|{FORMULA}[.,;:!?)\]]+")
 MARKDOWN = MarkdownIt("commonmark", {"html": False, "typographer": True}).enable("smartquotes")
 MARKDOWN.use(dollarmath_plugin, double_inline=True, renderer=tex)
 

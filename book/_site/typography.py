@@ -15,24 +15,29 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 
 from executable_claims.layout import details, summary
 
-PUNCTUATION = re.compile(r"[.,;:!?)\]’”]+|-[a-z]+")
+OPENING = re.compile(r"[(\[‘“]*$")
+PUNCTUATION = re.compile(r"(?:[.,;:!?)\]’”]+|-[a-z]+)?")
 
 EXPONENT = re.compile(r"(-?)([\d.]+)e([+-])0*(\d+)")
 QUOTED = re.compile(r"""(['"]).*\1""")
 
 
 def join_punctuation(document: nodes.Element) -> None:
-    """Wrap each inline formula and the punctuation after it in one unbreakable piece."""
+    """Wrap each inline formula, with the bracket before it and the mark after it, in one unbreakable piece."""
     for formula in list(document.findall(nodes.math)):
-        after = formula.next_node(descend=False, siblings=True)
-        if not isinstance(after, nodes.Text) or not (mark := PUNCTUATION.match(after)):
-            continue
-        piece = nodes.inline(classes=["unbreakable"])
-        formula.replace_self(piece)
-        piece += [formula, nodes.Text(mark.group())]
+        line = formula.parent
         # By identity: texts compare by content, and an equal one may stand earlier in the paragraph.
-        place = next(k for k, child in enumerate(after.parent) if child is after)
-        after.parent[place] = nodes.Text(after[mark.end() :])
+        place = next(k for k, child in enumerate(line) if child is formula)
+        around = [line[k] if 0 <= k < len(line) else None for k in (place - 1, place + 1)]
+        before, after = (each if isinstance(each, nodes.Text) else nodes.Text("") for each in around)
+        opening, mark = OPENING.search(before)[0], PUNCTUATION.match(after)[0]
+        if not opening + mark:
+            continue
+        line[place] = nodes.inline("", opening, formula, nodes.Text(mark), classes=["unbreakable"])
+        if opening:
+            line[place - 1] = nodes.Text(before.removesuffix(opening))
+        if mark:
+            line[place + 1] = nodes.Text(after.removeprefix(mark))
 
 
 def lift_displays(document: nodes.Element) -> None:

@@ -6,12 +6,14 @@ from docutils import nodes
 from executable_claims.layout import details, summary
 
 
-def test_a_formula_and_its_punctuation_are_one_piece():
+def test_a_formula_and_the_marks_around_it_are_one_piece():
+    texts = (nodes.Text(one) for one in (", and ", " too (", ") or [“", " ] and ("))
+    line = [each for name in "uvwx" for each in (nodes.math("", name), next(texts))]
     paragraph = nodes.paragraph()
-    paragraph += [nodes.math("", "u"), nodes.Text(", and "), nodes.math("", "v"), nodes.Text(" too")]
+    paragraph += [*line, nodes.math("", "y")]
     typography.join_punctuation(paragraph)
-    assert [piece.astext() for piece in paragraph.findall(nodes.inline)] == ["u,"]
-    assert paragraph.astext() == "u, and v too"
+    assert [piece.astext() for piece in paragraph.findall(nodes.inline)] == ["u,", "(w)", "[“x", "(y"]
+    assert paragraph.astext() == "u, and v too (w) or [“x ] and (y"
 
 
 def test_computed_numbers_are_written_with_powers_of_ten():
