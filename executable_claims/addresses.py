@@ -10,8 +10,7 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import cache
 from html import escape
@@ -58,29 +57,7 @@ def prose(text: str) -> Markup:
     return Markup(PUNCTUATED.sub(r'<span class="unbreakable">\g<0></span>', html))
 
 
-@dataclass(frozen=True)
-class Number:
-    """One of the numbers that are set side by side: what it is, the number, and how it was got or failed."""
-
-    name: str
-    value: str
-    remark: str = ""
-
-
-def numbers(record: dict) -> Iterator[Number]:
-    """What was measured, what it is compared with, and the wrong theories that the same check refuses."""
-    comparison = record["comparison"]
-    worst = f"the worst of {comparison['size']}" if comparison["size"] > 1 else ""
-    within = f"within {comparison['tolerance']:.2g}" if comparison["tolerance"] else "no tolerance"
-    yield Number("Measured", f"{comparison['measured']:.6g}", worst)
-    yield Number("Theory", target(comparison).removeprefix("predicted "), within)
-    for name, key in (("Printed form", "printed"), ("Control", "control")):
-        if varied := record[key]:
-            wrong = varied["comparison"]
-            shown = target(wrong).removeprefix("predicted ")
-            if wrong["measured"] != comparison["measured"]:
-                shown = f"{wrong['measured']:.6g}, not {shown}"
-            yield Number(name, shown, f"{varied['what']}: {failing(wrong)}, as it must")
+TOOLS = {"prose": prose, "target": target, "failing": failing}  # of the template
 
 
 def picture(app: Sphinx, known: Outcomes, page: str, claim: Claim) -> dict[str, str] | None:
@@ -126,7 +103,6 @@ def said(app: Sphinx, known: Outcomes, paper: Paper, claim: Claim, commit: str) 
         verdict=verdict,
         meaning=MEANING[verdict],
         record=record,
-        numbers=list(numbers(record)) if record else [],
         tolerance=allowed(record) if record else "",
         printed=[
             note for note in errata_of(paper) if claim.id in note.claims and note.printed != claim.statement
@@ -171,7 +147,7 @@ def write_pages(app: Sphinx, known: Outcomes, commit: str) -> None:
             path, says = folder / f"{claim.id}.html", said(app, known, paper, claim, commit)
             keys[path.name] = digest(repr([says, made_by]))
             if before.get(path.name) != keys[path.name] or not path.exists():
-                html = TEMPLATES.get_template("address.html").render(says, prose=prose)
+                html = TEMPLATES.get_template("address.html").render(says, **TOOLS)
                 path.write_text(app.emit_firstresult("claim-page", html) or html, encoding="utf-8")
     for path in folder.iterdir():
         if path.name not in keys:

@@ -23,7 +23,7 @@ QUOTED = re.compile(r"""(['"]).*\1""")
 
 
 def join_punctuation(document: nodes.Element) -> None:
-    """Wrap each inline formula, with the bracket before it and the mark after it, in one unbreakable piece."""
+    """Wrap each inline formula in one unbreakable piece with the brackets and marks around it."""
     for formula in list(document.findall(nodes.math)):
         line = formula.parent
         # By identity: texts compare by content, and an equal one may stand earlier in the paragraph.
