@@ -54,6 +54,13 @@ def test_a_page_opens_complete_and_fits_the_screen(open_page, address, name, dev
             assert page.evaluate(CUT) == [], "a long formula is a display"
 
 
+def test_no_document_holds_the_environment_of_the_build(site):
+    """It would be read with the document, in every build."""
+    documents = list((site.parent / ".doctrees").rglob("*.doctree"))
+    assert len(documents) >= len(PAGES)
+    assert [path.stem for path in documents if b"BuildEnvironment" in path.read_bytes()] == []
+
+
 def test_a_formula_that_is_cut_is_found(open_page, address):
     page = open_page(f"{address}/book/notation.html", width=360)
     page.add_style_tag(content=".math { overflow: hidden !important; max-width: 1rem !important; }")
