@@ -15,12 +15,29 @@ from docutils import nodes
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from executable_claims.comparison import SUPERSCRIPTS
+
 TEMPLATES = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "templates"),
     autoescape=True,
     undefined=StrictUndefined,
 )
+EXPONENT = re.compile(r"(?<![\w.])([\d.]+)e([+-]?)0*(\d+)\b")
 ATTRIBUTES = {**dict.fromkeys(nodes.Element.list_attributes, str.split), "cols": int, "colwidth": int}
+
+
+def powers(text: str) -> str:
+    """Return a text with numbers as 3·10⁻⁷ in the place of 3e-07."""
+
+    def written(found: re.Match) -> str:
+        digits, sign, power = found.groups()
+        factor = "" if digits == "1" else f"{digits}·"
+        return f"{factor}10{'⁻' * (sign == '-')}{power.translate(SUPERSCRIPTS)}"
+
+    return EXPONENT.sub(written, text)
+
+
+TEMPLATES.filters["powers"] = powers
 
 
 class details(nodes.container):

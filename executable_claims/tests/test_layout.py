@@ -5,7 +5,7 @@ from docutils import nodes
 from jinja2 import DictLoader
 from jinja2.exceptions import UndefinedError
 
-from executable_claims.layout import TEMPLATES, details, lay_out
+from executable_claims.layout import TEMPLATES, details, lay_out, powers
 
 
 @pytest.fixture
@@ -51,3 +51,16 @@ def test_white_space_counts_within_text_and_not_between_blocks(laid_out):
 def test_a_name_that_nothing_has_is_refused(laid_out):
     with pytest.raises(UndefinedError, match="missing"):
         laid_out("<paragraph>{{ missing }}</paragraph>")
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("measured -2.5e-08", "measured -2.5·10⁻⁸"),
+        ("1e-07 absolute, 1e+12", "10⁻⁷ absolute, 10¹²"),
+        ("rtol 1e-9: within 3e2", "rtol 10⁻⁹: within 3·10²"),
+        ("0.25 of fig2e1 and v1.5e3x", "0.25 of fig2e1 and v1.5e3x"),
+    ],
+)
+def test_numbers_are_written_with_powers_of_ten(said, shown):
+    assert powers(said) == shown
