@@ -16,7 +16,7 @@ SOURCES := $(shell find book experiments lib executable_claims results _config.y
 NOTEBOOKS := B018,E402,B008,B905,B023
 
 .DEFAULT_GOAL := help
-.PHONY: help book test quick chapter attack seeds mutations bench browser lint record zip serve lab lock clean
+.PHONY: help book test quick chapter attack seeds kernels mutations bench browser lint record zip serve lab lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 20
@@ -53,6 +53,9 @@ attack: .venv/installed ## change the theory a little and list what no check not
 
 seeds: .venv/installed ## run all chapters under twenty shifts of the draws, write results/seeds.json
 	$(RUN) executable_claims.seeds $(CHAPTER)
+
+kernels: .venv/installed ## run all chapters with the kernels of other processors, write results/kernels.json
+	$(RUN) executable_claims.kernels $(CHAPTER)
 
 mutations: .venv/installed ## put seeded bugs into a copy of the code, one by one: a test must notice each
 	$(RUN) tests.mutations

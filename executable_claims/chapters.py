@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
@@ -81,13 +80,6 @@ def decided(tree: ast.Module, checks: Collection[str]) -> list[str]:
 def verdicts(outputs: Iterable[dict]) -> list[dict]:
     """The verdicts, or what is recorded of them, in a cell's outputs."""
     return [one for output in outputs for one in output.get("data", {}).get(MIME, [])]
-
-
-def recorded(book: Book) -> list[dict]:
-    """What is recorded of the claims that the book decides, one mapping a claim."""
-    files = sorted(book.folder("recorded").rglob("*.json"))
-    cells = [outputs for path in files for outputs in json.loads(path.read_text(encoding="utf-8")).values()]
-    return [one for outputs in cells for one in verdicts(outputs)]
 
 
 def mistakes(book: Book) -> Iterator[tuple[set[Path], str]]:

@@ -36,6 +36,7 @@ class Book:
     lock: str = "constraints.txt"
     attacks: str = "results/attacks.json"
     seeds: str = "results/seeds.json"
+    kernels: str = "results/kernels.json"
     seed: str = "BOOK_SEED"
     checks: Sequence[str] = ("verify",)
     seconds: float = 30.0

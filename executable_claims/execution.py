@@ -1,22 +1,14 @@
-"""Executes the pages on all cores before Sphinx reads them, each only if something it depends on has changed.
-
-Every page has its own execution cache, in a folder that its key names (see ``dependencies``); myst-nb, which
-looks there while it reads the page, only puts the outputs in.
-"""
+"""Executes pages on all cores before Sphinx reads them, each only if something it depends on has changed."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 import time
 from pathlib import Path
 from threading import Lock
 
 from joblib import Parallel, delayed
-from jupyter_cache import get_cache
-from jupyter_cache.base import CacheBundleIn
-from myst_nb.core.read import create_nb_reader
 from myst_nb.sphinx_ import NbMetadataCollector
 from nbclient import NotebookClient
 from nbformat import NotebookNode
@@ -26,14 +18,14 @@ from sphinx.errors import ExtensionError
 from sphinx.util import logging
 from traitlets.config import Config
 
+from executable_claims.cache import cache_folder, executed_page, has_outcome, keep_outcome, read_page
 from executable_claims.chapters import is_executed
-from executable_claims.configuration import find_book
+from executable_claims.configuration import Book, find_book
 from executable_claims.dependencies import key
 from executable_claims.outcomes import outcomes
 
 LOGGER = logging.getLogger(__name__)
 PARSING = Lock()  # CPython 3.11 counts the depth of a syntax tree for all threads together
-KEPT = 4  # outcomes of a page: a change that is taken back need not be executed again
 
 
 def page_keys(env: BuildEnvironment) -> dict[str, str]:
@@ -43,20 +35,14 @@ def page_keys(env: BuildEnvironment) -> dict[str, str]:
     return env.page_keys
 
 
-def notebook(env: BuildEnvironment, docname: str) -> NotebookNode:
-    """A page as a notebook without outputs."""
-    path = env.doc2path(docname)
-    text = Path(path).read_text(encoding="utf-8")
-    return create_nb_reader(path, env.myst_config, env.mystnb_config, text).read(text)
+def outcome_of(env: BuildEnvironment, docname: str) -> tuple[Book, Path, str]:
+    """What names the outcome of a page: its book, its path and its key."""
+    return find_book(Path(env.srcdir)), Path(env.doc2path(docname)), page_keys(env)[docname]
 
 
 def current_key(env: BuildEnvironment, docname: str) -> str:
     with PARSING:
         return key(Path(env.doc2path(docname)), find_book(Path(env.srcdir)))
-
-
-def cache_folder(env: BuildEnvironment, docname: str) -> Path:
-    return Path(env.srcdir, "_build", ".jupyter_cache", docname.replace("/", "."), page_keys(env)[docname])
 
 
 def find_changes(app: Sphinx, env: BuildEnvironment, added: set, changed: set, removed: set) -> list[str]:
@@ -75,7 +61,8 @@ def find_changes(app: Sphinx, env: BuildEnvironment, added: set, changed: set, r
 
 def execute_pages(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:
     """Execute the pages to be read that have no outcome yet; fail at the end if a cell of one failed."""
-    waiting = [name for name in docnames if name in page_keys(env) and not has_outcome(env, name)]
+    executed = [name for name in docnames if name in page_keys(env)]
+    waiting = [name for name in executed if not has_outcome(*outcome_of(env, name))]
     waiting.sort(key=lambda name: -os.path.getsize(env.doc2path(name)))  # long ones first
 
     failures: dict[str, Exception] = {}
@@ -93,18 +80,11 @@ def execute_pages(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> No
         raise ExtensionError("\n".join([*tracebacks, f"execution failed of {', '.join(sorted(failures))}"]))
 
 
-def has_outcome(env: BuildEnvironment, docname: str) -> bool:
-    try:
-        get_cache(cache_folder(env, docname)).match_cache_notebook(notebook(env, docname))
-    except KeyError:
-        return False
-    return True
-
-
 def execute(env: BuildEnvironment, docname: str) -> float:
     """Execute a page in its folder, with the book's modules, and keep its outcome; return the seconds."""
-    path, page, folder = Path(env.doc2path(docname)), notebook(env, docname), cache_folder(env, docname)
-    own = {"PYTHONPATH": find_book(Path(env.srcdir)).python_path}
+    book, path, began_with = outcome_of(env, docname)
+    page = read_page(path)
+    own = {"PYTHONPATH": book.python_path}
     variables = {"OMP_NUM_THREADS": "1", **os.environ, **own}
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as sockets:
@@ -118,25 +98,22 @@ def execute(env: BuildEnvironment, docname: str) -> float:
         )
         client.execute(env=variables)
     seconds = time.perf_counter() - start
-    if current_key(env, docname) != folder.name:
+    if current_key(env, docname) != began_with:
         raise RuntimeError("what it depends on was changed while it was executed; build again")
-    outcome = CacheBundleIn(page, str(path), data={"execution_seconds": seconds})
-    get_cache(folder).cache_notebook_bundle(outcome, check_validity=False, overwrite=True)
-    for old in sorted(folder.parent.iterdir(), key=lambda each: each.stat().st_mtime)[:-KEPT]:
-        shutil.rmtree(old)
+    keep_outcome(book, path, began_with, page, seconds)
     return seconds
 
 
 def choose_cache(app: Sphinx, docname: str, content: list[str]) -> None:
     """Let myst-nb look for the outputs of the page that is read next in that page's cache."""
     if docname in page_keys(app.env):
-        folder = str(cache_folder(app.env, docname))
+        folder = str(cache_folder(*outcome_of(app.env, docname)))
         app.env.mystnb_config = app.env.mystnb_config.copy(execution_cache_path=folder)
 
 
 def executed_notebook(env: BuildEnvironment, docname: str) -> NotebookNode:
     """A page as a notebook with the outputs of its last execution."""
-    return get_cache(cache_folder(env, docname)).merge_match_into_notebook(notebook(env, docname))[1]
+    return executed_page(*outcome_of(env, docname))
 
 
 def seconds_taken(env: BuildEnvironment, docname: str) -> float:

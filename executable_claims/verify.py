@@ -20,12 +20,12 @@ from executable_claims.comparison import (
     Comparison,
     broadcast,
     compare,
-    named,
     number,
     resolution,
     targets_of,
 )
 from executable_claims.ledger import Claim, find_claim
+from executable_claims.processor import kernels
 
 MIME = "application/vnd.executable-claims.claim+json"
 PASSES = {
@@ -89,7 +89,7 @@ class Varied:
 class Verdict:
     """What :func:`verify` found: shown as a stable text, and as a card on the site.
 
-    The text holds no measured digits, so that it is the same on every machine; :meth:`record` has them all.
+    The text holds no digit that is computed, so that it is the same on every machine; :meth:`record` has all.
     ``resolution`` says how wrong a theory would have been noticed, ``None`` for a target of zero without a
     scale, and ``notices`` says it in words; ``families`` what was drawn.
     """
@@ -108,12 +108,10 @@ class Verdict:
     notices: str = ""
 
     def __repr__(self) -> str:
-        targets = targets_of(vars(self.comparison))
-        each = ", ".join([*targets, "each entry"]).replace("_", " ")
-        shown = named(targets, 2) if self.comparison.size == 1 else each
+        compared = [*targets_of(vars(self.comparison)), *["each entry"] * (self.comparison.size > 1)]
         lines = [
             f"{self.verdict}: {self.claim.id} ({self.claim.place})",
-            f"  {shown} (rtol {self.rtol:.1g}, atol {self.atol:.1g}: {self.because})",
+            f"  {', '.join(compared).replace('_', ' ')}: {self.because}",
             f"  control fails{self.control.part}, as it must: {self.control.what}",
         ]
         if self.printed:
@@ -125,8 +123,8 @@ class Verdict:
         return "\n".join(lines)
 
     def record(self) -> dict:
-        """Return the verdict as plain values, full digits, for the site and for the record."""
-        return asdict(self)
+        """Return the verdict as plain values, full digits, and the kernels that computed it."""
+        return {**asdict(self), "kernels": kernels()}
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
         measured = f"{self!r}\n  {self.comparison}; {self.notices}\n  control: {self.control.comparison}"

@@ -128,6 +128,17 @@ def test_nothing_is_executed_or_written_again_when_nothing_has_changed(environme
     assert before == after
 
 
+def test_the_site_is_the_same_whoever_executed_the_chapters(environment, built, tmp_path):
+    folder = tmp_path / "demo"
+    shutil.copytree(DEMO, folder, ignore=shutil.ignore_patterns("_build", "__pycache__"))
+    code, output = run(environment, folder, "-m", "pytest", "-q")
+    assert code == 0, output
+    code, output = build(environment, folder)
+    assert code == 0 and "executed" not in output, output
+    for path in sorted(folder.glob("_build/html/book/**/*.html")):
+        assert path.read_text() == (built / path.relative_to(folder)).read_text()
+
+
 def test_the_demo_passes_its_tests_also_with_another_seed(environment, built):
     for shift in ("0", "7"):
         code, output = run({**environment, "BOOK_SEED": shift}, built, "-m", "pytest", "-q")

@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from executable_claims.chapters import cells, code_cells, recorded, tree_of, verdicts
+from executable_claims.chapters import CHECK_TAG, cells, code_cells, tree_of
 from executable_claims.chapters import decided as decided_by_code
 from executable_claims.configuration import find_book
 from executable_claims.ledger import find_claim, read_ledger
+from executable_claims.recorded import read_record, record_path, recorded_claims
 
 ROOT = Path(__file__).parents[2]
 BOOK = ROOT / "book"
@@ -74,16 +75,12 @@ def test_every_check_is_shown(path):
 
 @pytest.mark.parametrize("path", EXECUTED, ids=name)
 def test_every_compared_cell_is_recorded_and_no_record_is_left_over(path):
-    compared = {
-        cell.source for cell in code_cells(path) if "nbval-check-output" in cell.metadata.get("tags", [])
-    }
-    recorded_at = ROOT / "tests" / "recorded" / path.relative_to(BOOK).with_suffix(".json")
-    known = json.loads(recorded_at.read_text(encoding="utf-8")) if recorded_at.exists() else {}
-    assert set(known) == compared, "run: make record"
-    assert compared and all(known.values()), "a record without text compares nothing"
-    for cell in code_cells(path):
-        numbers = [one["claim"] for one in verdicts(known.get(cell.source, []))]
-        assert numbers == decided(cell), "run: make record"
+    record = read_record(record_path(find_book(ROOT), path))
+    compared = [decided(cell) for cell in code_cells(path) if CHECK_TAG in cell.metadata.get("tags", [])]
+    assert [*record["claims"]] == [*chain.from_iterable(compared)], "run: make record"
+    assert len(record["printed"]) == compared.count([]) and all(record["printed"]), "run: make record"
+    assert compared and all(entry["text"] for entry in record["claims"].values())
+    assert record["kernels"], "of unknown kernels nothing is asked"
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=name)
@@ -155,16 +152,16 @@ def test_pages_keep_to_their_number_of_words():
     assert all(found[page] <= listed[page] for page in found), "a page that is too long may not grow"
 
 
-def coarse(record: dict) -> bool:
-    """Whether a check would overlook a larger error of the theory than it may."""
+def coarse(claim: str, record: dict) -> bool:
+    """Whether the check of a claim would overlook a larger error of the theory than it may."""
     kind = "bound" if "predicted" not in record else "law"
-    if kind == "law" and find_claim(record["claim"]).kind == "statistical":
+    if kind == "law" and find_claim(claim).kind == "statistical":
         kind = "statistical"
     return record["resolution"] is None or record["resolution"] > FINEST[kind]
 
 
 def test_checks_have_the_resolution_asked_for():
-    found = {record["claim"] for record in recorded(find_book(ROOT)) if coarse(record)}
+    found = {claim for claim, entry in recorded_claims(find_book(ROOT)).items() if coarse(claim, entry)}
     assert found == set(EXCEPTIONS["resolution"]), "the list may only shrink: a check that is fine leaves it"
 
 

@@ -1,0 +1,163 @@
+"""Runs the chapters with the kernels of other generations of processors: how far do their numbers move?
+
+``python -m executable_claims.kernels [part/name ...] [--jobs N]`` runs every chapter once for each generation
+that this processor can compute as, and notes for each claim how far what it measured is from the record, in
+units of its tolerance (see ``drift``).  NumPy, OpenBLAS, PyTorch, MKL and oneDNN choose their kernels by
+environment variables, which they read when they are loaded: each run has a process of its own.  Where the
+environment tells OpenBLAS already how to compute, the processor needs it, and the other libraries vary alone.
+What was run of a chapter whose code, and what it reaches, is the same is not run again.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import ArgumentParser
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from math import isfinite
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import executable_claims
+from executable_claims.configuration import Book
+from executable_claims.drift import movement, values
+from executable_claims.processor import features
+from executable_claims.recorded import read_record, record_path
+from executable_claims.results import change_result, code_key, read_results, run_chapters
+from executable_claims.script import enter, execute, read_statements
+
+OPENBLAS = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")  # where they are set, the processor needs them
+NUMPY = "NPY_DISABLE_CPU_FEATURES"
+
+
+@dataclass(frozen=True)
+class Generation:
+    """The kernels of a generation of processors.
+
+    NumPy's names of the features that it ``needs``, one of which suffices, how those ``above`` it begin, and
+    the variables of the other libraries.
+    """
+
+    needs: tuple[str, ...]
+    above: tuple[str, ...]
+    openblas: str
+    torch: str
+    mkl: str
+    onednn: str
+
+    def variables(self, known: Sequence[str], environment: Mapping[str, str]) -> dict[str, str]:
+        """The variables to set for a processor with these features; OpenBLAS' only if it has none yet."""
+        # NumPy refuses to start without a feature that the processor lacks anyway.
+        without = ",".join(feature for feature in known if feature.startswith(self.above))
+        own = {"ATEN_CPU_CAPABILITY": self.torch, "MKL_CBWR": self.mkl, "ONEDNN_MAX_CPU_ISA": self.onednn}
+        blas = {} if set(OPENBLAS) & set(environment) else {"OPENBLAS_CORETYPE": self.openblas}
+        return {NUMPY: without, **own, **blas}
+
+
+AVX512 = ("AVX512", "X86_V4")
+AVX2 = ("AVX2", "X86_V3", "FMA3", "F16C")
+GENERATIONS = {
+    # Everything that is not part of NumPy's baseline.
+    "SSE4": Generation((), ("",), "Nehalem", "default", "COMPATIBLE", "SSE41"),
+    "AVX": Generation(AVX2, (*AVX512, *AVX2), "Sandybridge", "default", "AVX", "AVX"),
+    "AVX2": Generation(AVX2, AVX512, "Haswell", "avx2", "AVX2", "AVX2"),
+    "AVX-512": Generation(AVX512, (), "SkylakeX", "avx512", "AVX512", "AVX512_CORE"),
+}
+
+
+def possible() -> dict[str, Generation]:
+    """The generations that this processor can compute as; none if it is of another family."""
+    known = features()
+    if not any(feature.startswith(("X86", "AVX", "SSE")) for feature in known):
+        return {}
+    return {
+        name: generation
+        for name, generation in GENERATIONS.items()
+        if not generation.needs or any(feature.startswith(generation.needs) for feature in known)
+    }
+
+
+def noting(verify: Callable, records: list[dict]) -> Callable:
+    """Return a ``verify`` that notes the records of its verdicts."""
+
+    def noted(claim: str, **given: Any) -> Any:
+        verdict = verify(claim, **given)
+        records.append(verdict.record())
+        return verdict
+
+    return noted
+
+
+def measured(book: Book, page: Path) -> dict[str, dict]:
+    """Return by claim what a chapter, run in this process, measures; raises what a check raises."""
+    records: list[dict] = []
+    home = sys.modules["executable_claims.verify"]
+    executable_claims.verify = home.verify = noting(home.verify, records)  # type: ignore[attr-defined, assignment]
+    variables = enter(book, page)
+    execute((statement for statement, _ in read_statements(page)), variables)
+    return {record["claim"]["id"]: values(record) for record in records}
+
+
+def moves(book: Book, page: Path, variables: Mapping[str, str]) -> dict[str, Any]:
+    """Return how far each claim of a chapter moves with these variables, or the error that comes up."""
+    os.environ |= variables
+    known = read_record(record_path(book, page))["claims"]
+    try:
+        with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+            now = pool.submit(measured, book, page).result()
+    except Exception as error:
+        return {"error": f"{type(error).__name__}: {error}"[:300]}
+    moved = {claim: movement(known[claim], now[claim]).by for claim in now if claim in known}
+    return {claim: float(f"{by:.2g}") if isfinite(by) else None for claim, by in moved.items() if by}
+
+
+def with_generation(entry: dict, key: str, name: str, moved: dict) -> dict:
+    """An entry to which a generation is added; what was found of other code is dropped."""
+    ran = entry["ran"] if entry.get("key") == key else {}
+    return {"key": key, "ran": {**ran, name: moved}}
+
+
+def largest_movements(book: Book) -> dict[str, float]:
+    """Return by claim of the book the largest movement that has been seen, of those that moved."""
+    entries = read_results(book.folder("kernels")).values()
+    return {claim: by for entry in entries for claim, by in largest(entry["ran"]).items()}
+
+
+def largest(ran: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
+    """Return by claim the largest movement under all generations; infinite where equal numbers moved."""
+    by: dict[str, float] = {}
+    for moved in ran.values():
+        for claim, units in moved.items():
+            if claim != "error":
+                by[claim] = max(by.get(claim, 0.0), float("inf") if units is None else units)
+    return by
+
+
+def compute_as_others(book: Book, name: str, page: Path) -> str:
+    """Run a chapter as the generations that it was not run as; ``ValueError`` if a check fails."""
+    path, key, known = book.folder("kernels"), code_key(book, page), features()
+    entry, before = read_results(path).get(name, {}), dict(os.environ)
+    ran = entry["ran"] if entry.get("key") == key else {}
+    for generation, kind in possible().items():
+        if generation not in ran:
+            moved = moves(book, page, kind.variables(known, before))
+            change_result(path, name, with_generation, key, generation, moved)
+    ran = read_results(path).get(name, {"ran": {}})["ran"]
+    if errors := [f"{one}: {moved['error']}" for one, moved in ran.items() if "error" in moved]:
+        raise ValueError("; ".join(errors))
+    by = largest(ran)
+    worst = max(by, key=by.__getitem__, default="")
+    return f"{name}: " + (f"{worst} moves by {by[worst]:.2g} of its tolerance" if worst else "nothing moves")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the chapters named, or all, and exit with 1 if a check fails."""
+    description = "Run the chapters with the kernels of other generations of processors."
+    run_chapters(compute_as_others, ArgumentParser(description=description), arguments)
+
+
+if __name__ == "__main__":
+    main()
