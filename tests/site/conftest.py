@@ -10,14 +10,11 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-import yaml
 from bs4 import BeautifulSoup
 from playwright.sync_api import sync_playwright
 
 SITE = Path(__file__).parents[2] / "_build" / "html"
-CONFIG = yaml.safe_load((SITE.parents[1] / "_config.yml").read_text(encoding="utf-8"))
-LEFT = {f"{page}.html" for page in CONFIG["sphinx"]["config"]["redirects"]}  # they only lead on
-PAGES = sorted({path.relative_to(SITE).as_posix() for path in SITE.glob("book/**/*.html")} - LEFT)
+PAGES = sorted(path.relative_to(SITE).as_posix() for path in SITE.glob("book/**/*.html"))
 CHAPTERS = [page for page in PAGES if page.count("/") == 2 and page.split("/")[1] not in ("api", "papers")]
 FORMULA = re.compile(r"<mjx-container.*?</mjx-container>", re.S)
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -48,11 +45,7 @@ def soups(site):
         for path in site.rglob("*.html")
         if "_static" not in path.parts
     }
-    return {
-        page: BeautifulSoup(FORMULA.sub("", source), "html.parser")
-        for page, source in sources.items()
-        if page not in LEFT
-    }
+    return {page: BeautifulSoup(FORMULA.sub("", source), "html.parser") for page, source in sources.items()}
 
 
 @pytest.fixture(scope="session")
