@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
@@ -14,7 +13,7 @@ import jupytext
 from IPython.core.inputtransformer2 import TransformerManager
 from nbformat import NotebookNode
 
-from executable_claims.configuration import Book
+from executable_claims.configuration import Book, read_json
 from executable_claims.verify import MIME
 
 TABLE = "verify_all"
@@ -86,7 +85,7 @@ def verdicts(outputs: Iterable[dict]) -> list[dict]:
 def recorded(book: Book) -> list[dict]:
     """What is recorded of the claims that the book decides, one mapping a claim."""
     files = sorted(book.folder("recorded").rglob("*.json"))
-    cells = [outputs for path in files for outputs in json.loads(path.read_text(encoding="utf-8")).values()]
+    cells = [outputs for path in files for outputs in read_json(path).values()]
     return [one for outputs in cells for one in verdicts(outputs)]
 
 
