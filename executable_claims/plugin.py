@@ -31,6 +31,7 @@ from executable_claims.verify import MIME
 
 BOOK = pytest.StashKey[Book]()
 NOT_COMPARED = (
+    "stderr",
     "text/html",
     "text/latex",
     "image/svg+xml",
