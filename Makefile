@@ -1,12 +1,25 @@
 # Every target sets up what it needs: a virtual environment in .venv with the exact versions of constraints.txt.
 PYTHON ?= python3
+# The oldest Python that the book runs with, and the newest that it is tried with.
+OLDEST := 3.11
+NEWEST := 3.14
+REFUSE_OLD = import sys; now = sys.version_info[:2]; now >= tuple(map(int, "$(OLDEST)".split("."))) or sys.exit( \
+  "The book needs Python $(OLDEST) or newer, $(PYTHON) is %d.%d; name another: make PYTHON=python$(NEWEST)" % now)
 INSTALL ?= .venv/bin/python -m pip install --quiet --disable-pip-version-check
 PORT ?= 8000
 NAME ?= sigmoidal_curves/closed_form
 export OMP_NUM_THREADS ?= 1
+# Warnings of newer versions are errors in continuous integration, where they are news, and stop no reader.
+ifdef CI
+export PYTEST_ADDOPTS += -W error
+endif
 
 RUN := .venv/bin/python -m
 SITE := _build/html/index.html
+UV := _build/uv/bin/uv
+# The versions are those of PyPI, also where uv takes torch from elsewhere.
+RESOLVE = env -u UV_TORCH_BACKEND $(UV) pip compile --quiet --python _build/uv/bin/python --no-annotate --no-header \
+  --all-extras pyproject.toml executable_claims/pyproject.toml
 # What the site is made of; the seed and the addresses too, if they are others than in the last build.
 SETTINGS := _build/settings-$(shell echo "$(BOOK_SEED) $(BOOK_REPOSITORY) $(BOOK_ADDRESS)" | cksum | cut -d " " -f 1)
 SOURCES := $(shell find book experiments lib executable_claims results _config.yml _toc.yml -type f -not -path "*/__pycache__/*") $(SETTINGS)
@@ -16,10 +29,11 @@ SOURCES := $(shell find book experiments lib executable_claims results _config.y
 NOTEBOOKS := B018,E402,B008,B905,B023
 
 .DEFAULT_GOAL := help
-.PHONY: help book test quick chapter attack seeds kernels mutations bench browser lint record zip serve lab lock clean
+.PHONY: help book test quick chapter attack seeds kernels mutations bench browser lint record zip serve lab lock \
+  resolve clean
 
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 20
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # Pages that show the same experiment run its quick configuration once.
 $(SITE): export LEARNING_DYNAMICS_COMPUTED := $(CURDIR)/_build/computed
@@ -65,9 +79,8 @@ bench: .venv/installed ## measure speed and memory, write results/benchmarks.jso
 	$(RUN) pytest -p benchmark benchmarks --benchmark-json _build/benchmarks.json
 	mv _build/benchmarks.json results/benchmarks.json
 
-browser:
-	@command -v chromium || command -v chromium-browser || command -v google-chrome || \
-	  { echo "The site is tested in Chromium; install it with: sudo apt-get install chromium"; exit 1; }
+browser: .venv/installed
+	@$(RUN) tests.site.browser
 
 lint: .venv/installed ## check the style of the code, in chapters too, and its types
 	$(RUN) ruff format --check .
@@ -94,20 +107,29 @@ lab: .venv/installed ## open the chapters in JupyterLab
 	.venv/bin/jupytext-config set-default-viewer markdown
 	$(RUN) jupyterlab book
 
-lock: ## write the newest versions of everything into constraints.txt
-	rm -rf .venv
-	$(PYTHON) -m venv .venv
-	$(INSTALL) --editable ./executable_claims --editable '.[book,test,lab]'
-	.venv/bin/python -m pip freeze --exclude-editable | sed -E 's/\+cpu$$//' > constraints.txt
+lock: $(UV) ## write the newest versions of everything, for every Python and system, into constraints.txt
+	$(RESOLVE) --universal --python-version $(OLDEST) --upgrade --output-file constraints.txt
+
+resolve: $(UV) ## see that what constraints.txt names has wheels for the oldest and the newest Python
+	@for python in $(OLDEST) $(NEWEST); do for system in linux aarch64-unknown-linux-gnu macos; do \
+	  MACOSX_DEPLOYMENT_TARGET=14.0 $(RESOLVE) --python-version $$python --python-platform $$system \
+	    --constraint constraints.txt --only-binary :all: >/dev/null || exit 1; \
+	  echo "Python $$python on $$system: all of constraints.txt has wheels."; \
+	done; done
 
 clean: ## remove everything that was built, and the environment
 	rm -rf .venv _build *.egg-info
+
+$(UV):
+	$(PYTHON) -m venv _build/uv
+	_build/uv/bin/python -m pip install --quiet --disable-pip-version-check uv
 
 $(SETTINGS):
 	@mkdir -p _build && rm -f _build/settings-* && touch $@
 
 .venv/installed: pyproject.toml executable_claims/pyproject.toml constraints.txt
-	test -x .venv/bin/python || $(PYTHON) -m venv .venv
+	@test -x .venv/bin/pip || $(PYTHON) -c '$(REFUSE_OLD)'
+	test -x .venv/bin/pip || $(PYTHON) -m venv .venv
 	@echo "Installing the book's environment into .venv (a few minutes, once) ..."
 	$(INSTALL) --constraint constraints.txt --editable ./executable_claims --editable '.[book,test]'
 	touch $@

@@ -280,7 +280,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         description="Change the theory of chapters a little, and list what no check notices."
     )
     parser.add_argument("--sample", type=int, default=sys.maxsize, help="so many changes a chapter, not all")
-    run_chapters(attack, parser, arguments)
+    run_chapters(attack, "attacks", parser, arguments)
 
 
 if __name__ == "__main__":

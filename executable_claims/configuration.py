@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import tomllib
@@ -78,6 +79,17 @@ def find_book(start: Path | None = None) -> Book:
         if (folder / "pyproject.toml").is_file() and (book := _book_at(folder)):
             return book
     raise NoBook(f"start is {str(start)!r}, allowed: one in a book, with [tool.{TABLE}] in pyproject.toml")
+
+
+def read_json(path: Path) -> dict:
+    """Return what a file of results or records holds; ``ValueError`` names the line that breaks it."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{path}:{error.lineno}: {error.msg} in column {error.colno}") from None
+    if not isinstance(content, dict):
+        raise ValueError(f"{path}:1: is a {type(content).__name__}, allowed: an object")
+    return content
 
 
 @cache

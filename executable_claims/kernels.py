@@ -156,7 +156,7 @@ def compute_as_others(book: Book, name: str, page: Path) -> str:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the chapters named, or all, and exit with 1 if a check fails."""
     description = "Run the chapters with the kernels of other generations of processors."
-    run_chapters(compute_as_others, ArgumentParser(description=description), arguments)
+    run_chapters(compute_as_others, "kernels", ArgumentParser(description=description), arguments)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from executable_claims.chapters import verdicts
-from executable_claims.configuration import Book
+from executable_claims.configuration import Book, read_json
 from executable_claims.drift import values
 
 NOTHING: dict[str, Any] = {"kernels": {}, "claims": {}, "printed": []}
@@ -25,7 +25,7 @@ def record_path(book: Book, page: Path) -> Path:
 
 def read_record(path: Path) -> dict[str, Any]:
     """Return what is recorded in a file: ``kernels``, ``claims`` by their ids, and texts ``printed``."""
-    return NOTHING | json.loads(path.read_text(encoding="utf-8")) if path.exists() else NOTHING
+    return NOTHING | read_json(path) if path.exists() else NOTHING
 
 
 def recorded_claims(book: Book) -> dict[str, dict]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from executable_claims.chapters import chapters, code_cells
-from executable_claims.configuration import Book, find_book
+from executable_claims.configuration import Book, find_book, read_json
 from executable_claims.dependencies import ENGINE, dependencies
 
 
@@ -30,7 +30,7 @@ def code_key(book: Book, page: Path) -> str:
 
 def read_results(path: Path) -> dict[str, dict]:
     """Return what has been found, by chapter."""
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return read_json(path) if path.exists() else {}
 
 
 def change_result(path: Path, name: str, change: Callable[..., dict], *given: Any) -> None:
@@ -50,11 +50,14 @@ def change_result(path: Path, name: str, change: Callable[..., dict], *given: An
     os.close(folder)
 
 
-def run_chapters(work: Callable[..., str], parser: ArgumentParser, arguments: Sequence[str] | None) -> None:
+def run_chapters(
+    work: Callable[..., str], results: str, parser: ArgumentParser, arguments: Sequence[str] | None
+) -> None:
     """A command that does its ``work`` on the chapters named, or all, and prints what it returns in words.
 
-    The work is given the book, the name and the page of a chapter, and what the parser has of its own.  Every
-    chapter has a process of its own.  An error of a chapter is said, and the command then fails.
+    The work is given the book, the name and the page of a chapter, and what the parser has of its own; its
+    ``results`` are in the file that this field of the book says.  Every chapter has a process of its own.  An
+    error of a chapter is said, and the command then fails.
     """
     parser.add_argument("chapters", nargs="*", help="part/name; all if none is given")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="so many chapters at a time")
@@ -65,6 +68,10 @@ def run_chapters(work: Callable[..., str], parser: ArgumentParser, arguments: Se
     for name in set(asked) - set(known):
         near = ", ".join(get_close_matches(name, known, 3, 0.3) or known)
         parser.error(f"chapters has {name!r}, allowed: a chapter of the book; nearest: {near}")
+    try:
+        read_results(book.folder(results))
+    except ValueError as broken:
+        parser.error(str(broken))
     os.environ |= {"OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg"}
     with ProcessPoolExecutor(jobs, get_context("spawn"), max_tasks_per_child=1) as pool:
         runs = {name: pool.submit(work, book, name, known[name], **options) for name in asked or known}

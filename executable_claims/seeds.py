@@ -71,7 +71,8 @@ def draw_anew(book: Book, name: str, page: Path) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the chapters named, or all, and exit with 1 if a verdict changes."""
-    run_chapters(draw_anew, ArgumentParser(description="Run the chapters with all draws shifted."), arguments)
+    parser = ArgumentParser(description="Run the chapters with all draws shifted.")
+    run_chapters(draw_anew, "seeds", parser, arguments)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from executable_claims.configuration import read_json
 from experiments.comparison import differences, to_scale
 from experiments.registry import ROOT, find
 
@@ -168,7 +169,7 @@ def recorded(name: str, variant: str = "full", folder: Path = RECORDS) -> Record
     """Return the record of that variant of an experiment.
 
     Raises :class:`NoRecord` with the command that makes one if there is none, and ``ValueError`` for an
-    unknown experiment or variant.
+    unknown experiment or variant, and for a file that is no record, with the line where it breaks off.
     """
     path = folder / name / f"{variant}.json"
     if not path.exists():
@@ -176,7 +177,10 @@ def recorded(name: str, variant: str = "full", folder: Path = RECORDS) -> Record
         raise NoRecord(
             f"there is no record of {name}, variant {variant}; to make it: {command(name, variant)}"
         )
-    return Record(**json.loads(path.read_text(encoding="utf-8")))
+    content, known = read_json(path), {field.name for field in dataclasses.fields(Record)}
+    if set(content) != known:
+        raise ValueError(f"{path}: has {', '.join(content)}, allowed: {', '.join(sorted(known))}")
+    return Record(**content)
 
 
 def current(name: str, variant: str = "full", folder: Path = RECORDS) -> Record:

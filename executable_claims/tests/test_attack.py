@@ -210,6 +210,25 @@ def test_a_chapter_that_fails_as_it_is_is_said(write, capfd):
     assert "part/page fails as it is: ClaimFailed: made2000-law" in capfd.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("content", "wrong"),
+    [
+        ('{\n "part/page": {\n<<<<<<< HEAD\n  "key": "1"\n }\n}', ":3: Expecting property name"),
+        ('{\n "part/page": {"key": "1"}\n', ":3: Expecting ',' delimiter"),
+        ("[]", ":1: is a list, allowed: an object"),
+        ("", ":1: Expecting value"),
+    ],
+)
+def test_results_that_are_broken_are_named_once_with_their_line_and_stay(write, capsys, content, wrong):
+    write(SQUARES)
+    for run, path in ((main, RESULTS), (draw_anew, RESULTS.with_name("seeds.json"))):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(content)
+        with pytest.raises(SystemExit):
+            run([])
+        assert capsys.readouterr().err.count(f"{path}{wrong}") == 1 and path.read_text() == content
+
+
 def test_an_unknown_chapter_is_refused_with_the_nearest(write, capsys):
     write(SQUARES)
     with pytest.raises(SystemExit):

@@ -183,6 +183,21 @@ def test_a_chapter_has_magics_and_modules_in_the_build_and_in_the_tests(environm
         assert code and re.search(r"two_cycle.md, cell \d, line \d+: invalid syntax", output), output
 
 
+def test_a_warning_of_a_cell_stands_on_its_page_and_fails_in_continuous_integration(environment, tmp_path):
+    folder = tmp_path / "demo"
+    shutil.copytree(DEMO, folder, ignore=shutil.ignore_patterns("_build", "__pycache__"))
+    line = "    for _ in range(steps):\n"  # of a function that a checked cell calls
+    news = f'    import warnings\n\n    warnings.warn("will go", DeprecationWarning)\n{line}'
+    (folder / PAGE).write_text((folder / PAGE).read_text(encoding="utf-8").replace(line, news, 1))
+    code, output = run(environment, folder, "-m", "pytest", "-q", PAGE)
+    assert code == 0, output
+    code, output = build({**environment, "CI": "true"}, folder)
+    assert code and "stderr was found in the cell outputs" in output, output
+    code, output = build({**environment, "CI": ""}, folder)
+    assert code == 0 and "executed" not in output, output
+    assert "will go" in page(folder, PAGE.replace(".md", ".html")).select_one(".output.stderr").text
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

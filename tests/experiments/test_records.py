@@ -147,6 +147,18 @@ def test_what_is_not_there_is_named(tmp_path):
         recorded("counting", "slwo", tmp_path)
 
 
+def test_a_file_that_is_no_record_is_named_with_its_line(tmp_path):
+    path = tmp_path / "counting" / "full.json"
+    filled([0, 1]).save(tmp_path)
+    [first, _, *lines] = path.read_text(encoding="utf-8").splitlines()
+    path.write_text("\n".join([first, "=======", *lines]), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"counting/full\.json:2: Expecting property name"):
+        recorded("counting", folder=tmp_path)
+    path.write_text("\n".join([first, *lines]), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"full\.json: has title, .*, allowed: config, .*name, "):
+        recorded("counting", folder=tmp_path)
+
+
 def test_a_record_that_is_replaced_again_and_again_is_whole_when_its_writer_is_killed(tmp_path):
     script = (
         "import dataclasses, pathlib, sys, tests.counting; from experiments.records import begun\n"

@@ -58,7 +58,7 @@ def survives(bug: Bug, copy: Path) -> bool:
     path = copy / bug.file
     source = path.read_text(encoding="utf-8")
     path.write_text(bug.applied(source), encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-x", "-q", *bug.tests]
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-W", "error", *bug.tests]
     environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
     try:
         done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, timeout=LIMIT)

@@ -1,8 +1,8 @@
 """The built site, served on this machine, and a browser to open it with."""
 
 import json
+import os
 import re
-import shutil
 import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -10,17 +10,15 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-import yaml
 from bs4 import BeautifulSoup
 from playwright.sync_api import sync_playwright
 
+from tests.site.browser import MISSING, find_browser
+
 SITE = Path(__file__).parents[2] / "_build" / "html"
-CONFIG = yaml.safe_load((SITE.parents[1] / "_config.yml").read_text(encoding="utf-8"))
-LEFT = {f"{page}.html" for page in CONFIG["sphinx"]["config"]["redirects"]}  # they only lead on
-PAGES = sorted({path.relative_to(SITE).as_posix() for path in SITE.glob("book/**/*.html")} - LEFT)
+PAGES = sorted(path.relative_to(SITE).as_posix() for path in SITE.glob("book/**/*.html"))
 CHAPTERS = [page for page in PAGES if page.count("/") == 2 and page.split("/")[1] not in ("api", "papers")]
 FORMULA = re.compile(r"<mjx-container.*?</mjx-container>", re.S)
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
 class QuietHandler(SimpleHTTPRequestHandler):
@@ -48,11 +46,7 @@ def soups(site):
         for path in site.rglob("*.html")
         if "_static" not in path.parts
     }
-    return {
-        page: BeautifulSoup(FORMULA.sub("", source), "html.parser")
-        for page, source in sources.items()
-        if page not in LEFT
-    }
+    return {page: BeautifulSoup(FORMULA.sub("", source), "html.parser") for page, source in sources.items()}
 
 
 @pytest.fixture(scope="session")
@@ -73,14 +67,21 @@ def address(site):
 
 @pytest.fixture(scope="session")
 def browser():
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if path is None:
-        pytest.fail("no Chromium: install it with 'sudo apt-get install chromium'", pytrace=False)
+    if (path := find_browser()) is None:
+        pytest.fail(MISSING, pytrace=False) if os.environ.get("CI") else pytest.skip(MISSING)
     with sync_playwright() as playwright:
         options = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
         browser = playwright.chromium.launch(executable_path=path, args=options)
         yield browser
         browser.close()
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say how many tests were left out for want of a browser, and how to have one."""
+    skipped = terminalreporter.stats.get("skipped", ())
+    if count := sum(MISSING in str(report.longrepr) for report in skipped):
+        terminalreporter.section("the browser")
+        terminalreporter.line(f"{count} tests of the site were left out: {MISSING}")
 
 
 @pytest.fixture(scope="session")
