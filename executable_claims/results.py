@@ -65,7 +65,7 @@ def run_chapters(work: Callable[..., str], parser: ArgumentParser, arguments: Se
     for name in set(asked) - set(known):
         near = ", ".join(get_close_matches(name, known, 3, 0.3) or known)
         parser.error(f"chapters has {name!r}, allowed: a chapter of the book; nearest: {near}")
-    os.environ |= {"OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg"}
+    os.environ |= {"OMP_NUM_THREADS": "1", "MPLBACKEND": "template"}
     with ProcessPoolExecutor(jobs, get_context("spawn"), max_tasks_per_child=1) as pool:
         runs = {name: pool.submit(work, book, name, known[name], **options) for name in asked or known}
         for name, run in runs.items():
