@@ -39,7 +39,11 @@ WITHOUT_TORCH = (
     "lib.flow lib.theory lib.geometry lib.data.digits lib.data.synthetic lib.data.two_inputs lib.figures "
     "experiments.claims experiments.clusters experiments.fates experiments.regimes"
 )
-TRACED = ("sigmoidal_curves/clock.md", "early_alignment/staircase.md", "gradient_starvation/dual_problem.md")
+TRACED = (
+    "neuron_clustering/digits.md",
+    "early_alignment/staircase.md",
+    "gradient_starvation/dual_problem.md",
+)
 
 
 def code(path):
@@ -69,47 +73,58 @@ def keys(root):
     return {name(path): key(root / path.relative_to(ROOT), book) for path in PAGES}
 
 
-def changed_by(root, file, change):
-    """The pages whose key is another one after a change of the text of a file."""
-    path, before = root / file, keys(root)
-    content = path.read_text(encoding="utf-8")
-    assert change(content) != content
-    path.write_text(change(content), encoding="utf-8")
-    after = keys(root)
-    path.write_text(content, encoding="utf-8")
-    return {page for page in before if before[page] != after[page]}
+@pytest.fixture(scope="module")
+def before(copy):
+    """The keys of the copy as it is."""
+    return keys(copy)
 
 
-def reaching(module, inside=None):
-    """The pages that reach a module, or one name of it."""
-    found = {name(path): reach(path, find_book(ROOT)) for path in PAGES}
-    return {
-        page
-        for page, each in found.items()
-        if (module in each.modules if inside is None else (module, inside) in each.names)
-    }
+@pytest.fixture(scope="module")
+def changed_by(copy, before):
+    """The pages whose key is another one after a change of the text of a file, or of some files."""
+
+    def changed(change, *files):
+        contents = {copy / file: (copy / file).read_text(encoding="utf-8") for file in files}
+        for path, content in contents.items():
+            assert change(content) != content
+            path.write_text(change(content), encoding="utf-8")
+        ledger._papers.cache_clear()
+        after = keys(copy)
+        for path, content in contents.items():
+            path.write_text(content, encoding="utf-8")
+        ledger._papers.cache_clear()
+        return {page for page in before if before[page] != after[page]}
+
+    return changed
 
 
-def test_a_remark_and_a_docstring_change_no_key(copy):
+@pytest.fixture(scope="module")
+def reached():
+    """What each page reaches."""
+    return {name(path): reach(path, find_book(ROOT)) for path in PAGES}
+
+
+def test_a_remark_and_a_docstring_change_no_key(changed_by):
     def remark(text):
         return text.replace('"""', '"""Another sentence.  ', 1) + "\n# a remark\n"
 
-    for file in ("lib/models/deep.py", "lib/flow/weights.py", "executable_claims/verify.py"):
-        assert changed_by(copy, file, remark) == set()
+    files = ("lib/models/deep.py", "lib/flow/weights.py", "executable_claims/verify.py")
+    assert changed_by(remark, *files) == set()
 
 
 @pytest.mark.parametrize(
     ("module", "name"), [("lib.models.deep", "diagonal"), ("lib.geometry.level_sets", "zero_level_set")]
 )
-def test_a_definition_changes_the_pages_that_reach_it(copy, module, name):
-    file = f"{module.replace('.', '/')}.py"
-    changed = changed_by(copy, file, lambda text: text + f"\n{name} = {name}\n")
-    assert changed == reaching(module, name) and 0 < len(changed) < len(PAGES)
+def test_a_definition_changes_the_pages_that_reach_it(changed_by, reached, module, name):
+    changed = changed_by(lambda text: text + f"\n{name} = {name}\n", f"{module.replace('.', '/')}.py")
+    assert changed == {page for page, found in reached.items() if (module, name) in found.names}
+    assert 0 < len(changed) < len(PAGES)
 
 
-def test_what_a_module_does_when_it_is_imported_changes_all_that_reach_it(copy):
-    changed = changed_by(copy, "lib/training/ensembles.py", lambda text: text + "\nprint()\n")
-    assert changed == reaching("lib.training.ensembles") and 0 < len(changed) < len(PAGES)
+def test_what_a_module_does_when_it_is_imported_changes_all_that_reach_it(changed_by, reached):
+    changed = changed_by(lambda text: text + "\nprint()\n", "lib/training/ensembles.py")
+    assert changed == {page for page, found in reached.items() if "lib.training.ensembles" in found.modules}
+    assert 0 < len(changed) < len(PAGES)
 
 
 @pytest.mark.parametrize(
@@ -131,27 +146,22 @@ def test_what_a_module_does_when_it_is_imported_changes_all_that_reach_it(copy):
     ],
 )
 def test_data_change_the_pages_on_all_papers_that_read_them_and_the_chapters_that_name_them(
-    copy, file, pages
+    changed_by, file, pages
 ):
-    assert changed_by(copy, file, lambda text: text + "\n") == pages
+    assert changed_by(lambda text: text + "\n", file) == pages
 
 
-def test_a_claim_changes_the_chapter_that_names_it_and_the_pages_on_all_papers(copy):
-    path = copy / "book" / "claims" / "min2024.yml"
-    whole = {name(path) for path in PAGES if path.parent == BOOK}
+def test_a_claim_changes_the_chapter_that_names_it_and_the_pages_on_all_papers(changed_by):
     claim = "min2024-lem3"
+    whole = {name(path) for path in PAGES if path.parent == BOOK}
     naming = {name(path) for path in PAGES if f'"{claim}"' in code(path)}
     assert naming
 
-    before = keys(copy)
-    text = path.read_text(encoding="utf-8")
-    start = text.index(f"id: {claim}\n")
-    path.write_text(text[:start] + text[start:].replace('place: "', 'place: "There, ', 1), encoding="utf-8")
-    ledger._papers.cache_clear()
-    after = keys(copy)
-    path.write_text(text, encoding="utf-8")
-    ledger._papers.cache_clear()
-    assert {page for page in before if before[page] != after[page]} == naming | whole
+    def moved(text):
+        head, line, rest = text.partition(f"id: {claim}\n")
+        return head + line + rest.replace('place: "', 'place: "There, ', 1)
+
+    assert changed_by(moved, "book/claims/min2024.yml") == naming | whole
 
 
 @pytest.mark.parametrize(
@@ -165,17 +175,16 @@ def test_a_claim_changes_the_chapter_that_names_it_and_the_pages_on_all_papers(c
     ],
 )
 def test_the_pages_are_read_anew_when_what_makes_them_has_changed(copy, file, change, reads_anew):
-    path, before = copy / file, code_of_the_site(copy)
+    path, known = copy / file, code_of_the_site(copy)
     content = path.read_text(encoding="utf-8")
     assert change[0] in content
     path.write_text(content.replace(*change, 1), encoding="utf-8")
     after = code_of_the_site(copy)
     path.write_text(content, encoding="utf-8")
-    assert (after != before) == reads_anew
+    assert (after != known) == reads_anew
 
 
-def test_python_and_the_seed_change_every_key(copy, monkeypatch):
-    before = keys(copy)
+def test_python_and_the_seed_change_every_key(copy, before, monkeypatch):
     monkeypatch.setenv("BOOK_SEED", "7")
     with_seed = keys(copy)
     monkeypatch.setattr("platform.python_version", lambda: "3.99.0")
@@ -188,38 +197,33 @@ def test_every_module_that_reads_data_is_there(reader):
 
 
 TRACE = """
-import ast, json, os, sys
+import cProfile, json, os, sys
 from pathlib import Path
-
-page, root = Path(sys.argv[1]), sys.argv[2]
-ran, ours = set(), tuple(f"{root}/{name}/" for name in ("lib", "experiments", "executable_claims"))
-
-
-def trace(frame, event, argument):
-    # The body of a class runs when it is imported; only functions have optimised locals.
-    if frame.f_code.co_flags & 1 and frame.f_code.co_filename.startswith(ours):
-        name = frame.f_code.co_qualname.partition(".")[0]
-        path = Path(frame.f_code.co_filename).relative_to(root).with_suffix("").as_posix()
-        ran.add((path.removesuffix("/__init__").replace("/", "."), name))
-
 
 import matplotlib
 
+page, root = Path(sys.argv[1]), sys.argv[2]
+ours = tuple(f"{root}/{name}/" for name in ("lib", "experiments", "executable_claims"))
 matplotlib.use("Agg")
 os.chdir(page.parent)
 sys.path[:0] = [root, f"{root}/book/_site"]
-source = json.load(sys.stdin)
-sys.settrace(trace)
-exec(compile(source, str(page), "exec"), {"__name__": "__main__"})
-sys.settrace(None)
+source, profile = compile(json.load(sys.stdin), str(page), "exec"), cProfile.Profile()
+profile.runctx(source, {"__name__": "__main__"}, None)
+ran = set()
+for code in (entry.code for entry in profile.getstats()):
+    # The body of a class runs when it is imported; only functions have optimised locals.
+    if not isinstance(code, str) and code.co_flags & 1 and code.co_filename.startswith(ours):
+        path = Path(code.co_filename).relative_to(root).with_suffix("").as_posix()
+        name = code.co_qualname.partition(".")[0]
+        ran.add((path.removesuffix("/__init__").replace("/", "."), name))
 print(json.dumps(sorted(ran)))
 """
 
 
 @pytest.mark.parametrize("page", TRACED)
-def test_what_a_chapter_runs_is_what_was_found_in_its_source(page):
+def test_what_a_chapter_runs_is_what_was_found_in_its_source(reached, page):
     """The other route: run the chapter, and note every function of the book that is called."""
-    found = reach(BOOK / page, find_book(ROOT))
+    found = reached[page]
     traced = run("-c", TRACE, str(BOOK / page), str(ROOT), input=json.dumps(code(BOOK / page)))
     assert not traced.returncode, traced.stderr
     ran = {tuple(each) for each in json.loads(traced.stdout.splitlines()[-1])}
@@ -231,9 +235,8 @@ def test_what_a_chapter_runs_is_what_was_found_in_its_source(page):
 # torch
 
 
-def test_only_chapters_that_train_torch_networks_import_torch():
-    found = {name(path) for path in PAGES if "torch" in reach(path, find_book(ROOT)).outside}
-    assert found == WITH_TORCH
+def test_only_chapters_that_train_torch_networks_import_torch(reached):
+    assert {page for page, found in reached.items() if "torch" in found.outside} == WITH_TORCH
 
 
 def test_what_other_chapters_import_does_not_load_torch():

@@ -1,6 +1,7 @@
 """Records: what they keep, when they are stale, and that nothing is lost or taken for what it is not."""
 
 import dataclasses
+import functools
 import json
 import os
 import random
@@ -15,7 +16,7 @@ import pytest
 from experiments import clusters, light, two_digits
 from experiments.comparison import differences, to_scale
 from experiments.records import DIGITS, RECORDS, NoRecord, begun, recorded
-from experiments.registry import ROOT, find
+from experiments.registry import EXPERIMENTS, ROOT, Experiment, find
 from lib.data import colours
 from tests import counting
 from tests.counting import COUNT, Counting
@@ -48,9 +49,25 @@ def written(record, folder):
     return recorded(record.name, record.variant, folder)
 
 
-# The records of the book
+# The records of the book, and the experiments in the configurations of their fingerprints
 
 
+@functools.cache
+def metrics_of(function, config, seed, device):
+    return function(config, seed, device)
+
+
+@pytest.fixture
+def once(monkeypatch):
+    """What an experiment computes for a test is not computed again for another."""
+
+    def run(experiment, config, seeds, device="cpu"):
+        return [metrics_of(experiment.metrics_of, config, seed, device) for seed in seeds]
+
+    monkeypatch.setattr(Experiment, "run", run)
+
+
+@pytest.mark.usefixtures("once")
 @pytest.mark.parametrize("path", COMMITTED, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_a_record_of_the_book_is_good_without_any_files_of_the_reader(path):
     record = recorded(path.parent.name, path.stem)
@@ -59,6 +76,14 @@ def test_a_record_of_the_book_is_good_without_any_files_of_the_reader(path):
     assert sorted(seed for run in record.runs for seed in run["seeds"]) == record.seeds
     assert len(record.seeds) == len(record.metrics)
     assert path.stat().st_size < 200_000 and len(COMMITTED) == 24
+
+
+@pytest.mark.usefixtures("once")
+@pytest.mark.parametrize("name", sorted({*EXPERIMENTS} - {"counting"}))
+def test_metrics_are_plain_and_those_of_a_seed(name):
+    experiment = find(name)
+    metrics = experiment.run(experiment.fingerprint_of(experiment.full), (0, 1))
+    assert json.loads(json.dumps(metrics, allow_nan=False)) == metrics and metrics[0] != metrics[1]
 
 
 @pytest.mark.parametrize(

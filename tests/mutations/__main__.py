@@ -2,7 +2,7 @@
 
 ``python -m tests.mutations`` runs all, ``python -m tests.mutations T01 F07`` some; ``--jobs 2`` runs two at a
 time.  The bugs stand in ``bugs.yml``: the line that is changed, what it becomes, and the tests that are run.
-The exit status is 1 if a bug survives.
+The exit status is 1 if a bug survives or could not be tried, which is told and stops no other.
 """
 
 from __future__ import annotations
@@ -100,21 +100,22 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(f"unknown bugs: {', '.join(sorted(unknown))}")
     with copies(options.jobs) as free, ThreadPoolExecutor(options.jobs) as pool:
 
-        def tried(bug: Bug) -> bool:
-            copy, started = free.get(), time.monotonic()
+        def fate(bug: Bug) -> str:
+            copy, started, told = free.get(), time.monotonic(), ""
             try:
-                survived = survives(bug, copy)
+                fate = "SURVIVED" if survives(bug, copy) else "noticed"
+            except (OSError, RuntimeError, ValueError) as error:
+                fate, told = "BROKEN", f"\n{error}"
             finally:
                 free.put(copy)
-            fate = "SURVIVED" if survived else "noticed"
-            print(
-                f"{fate:8} {bug.id} {time.monotonic() - started:5.0f} s  {bug.file}: {bug.what}", flush=True
-            )
-            return survived
+            seconds = time.monotonic() - started
+            print(f"{fate:8} {bug.id} {seconds:5.0f} s  {bug.file}: {bug.what}{told}", flush=True)
+            return fate
 
-        survivors = [bug.id for bug, alive in zip(bugs, pool.map(tried, bugs), strict=True) if alive]
-    print(f"{len(bugs) - len(survivors)} of {len(bugs)} seeded bugs noticed", *survivors)
-    return 1 if survivors else 0
+        fates = dict(zip([bug.id for bug in bugs], pool.map(fate, bugs), strict=True))
+    others = [f"{id} {fate}" for id, fate in fates.items() if fate != "noticed"]
+    print(f"{len(bugs) - len(others)} of {len(bugs)} seeded bugs noticed", *others, sep="; ")
+    return 1 if others else 0
 
 
 if __name__ == "__main__":

@@ -19,6 +19,8 @@ SITE = Path(__file__).parents[2] / "_build" / "html"
 PAGES = sorted(path.relative_to(SITE).as_posix() for path in SITE.glob("book/**/*.html"))
 CHAPTERS = [page for page in PAGES if page.count("/") == 2 and page.split("/")[1] not in ("api", "papers")]
 FORMULA = re.compile(r"<mjx-container.*?</mjx-container>", re.S)
+DRAWN = re.compile(r"(<svg\b[^>]*>).*?(</svg>)", re.S)
+DEVICES = {"desktop": ((1280, 820, 1440), "light"), "phone": ((390, 360), "dark")}
 
 
 class QuietHandler(SimpleHTTPRequestHandler):
@@ -39,14 +41,21 @@ def site():
 
 
 @pytest.fixture(scope="session")
-def soups(site):
-    """All pages of the site, by their paths from its root; formulas, half of the site, are left out."""
-    sources = {
-        path.relative_to(site).as_posix(): path.read_text(encoding="utf-8")
+def sources(site):
+    """The HTML of all pages of the site, by their paths from its root; formulas are left out."""
+    return {
+        path.relative_to(site).as_posix(): FORMULA.sub("", path.read_text(encoding="utf-8"))
         for path in site.rglob("*.html")
         if "_static" not in path.parts
     }
-    return {page: BeautifulSoup(FORMULA.sub("", source), "html.parser") for page, source in sources.items()}
+
+
+@pytest.fixture(scope="session")
+def soups(sources):
+    """All pages of the site, by their paths; what is inside of drawings is left out too."""
+    return {
+        page: BeautifulSoup(DRAWN.sub(r"\1\2", source), "html.parser") for page, source in sources.items()
+    }
 
 
 @pytest.fixture(scope="session")
@@ -95,33 +104,70 @@ def anywhere(request):
     return request.getfixturevalue(request.param)
 
 
-@pytest.fixture
-def open_page(browser):
-    """Open an address, by default on a desktop, and return the page when its fonts are there.
+def opened(browser, url, width=1280, **options):
+    """Open an address in a context of its own, and return the page when its fonts are there.
 
-    What the page complains of until the test is over, and what it asks of another host, fails the test.
+    Its ``errors`` are what it complains of, and what it asks of another host.
     """
-    contexts, errors = [], []
+    page = browser.new_context(viewport={"width": width, "height": 900}, **options).new_page()
+    page.errors = []
 
     def asked(request):
         if urlsplit(request.url).hostname not in (None, "127.0.0.1"):
-            errors.append(f"asked for {request.url}")
+            page.errors.append(f"asked for {request.url}")
 
-    def opened(url, width=1280, **options):
-        contexts.append(browser.new_context(viewport={"width": width, "height": 900}, **options))
-        page = contexts[-1].new_page()
-        page.errors = errors
-        page.on("console", lambda message: message.type == "error" and errors.append(message.text))
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.on("request", asked)
-        page.goto(url, wait_until="load")
-        page.evaluate("document.fonts.ready")
-        return page
+    page.on("console", lambda message: message.type == "error" and page.errors.append(message.text))
+    page.on("pageerror", lambda error: page.errors.append(str(error)))
+    page.on("request", asked)
+    page.goto(url, wait_until="load")
+    page.evaluate("document.fonts.ready")
+    return page
 
-    yield opened
-    for context in contexts:
-        context.close()
-    assert errors == []
+
+@pytest.fixture
+def open_page(browser):
+    """Open an address, by default on a desktop; an error until the test is over fails it."""
+    pages = []
+
+    def open_one(url, width=1280, **options):
+        pages.append(opened(browser, url, width, **options))
+        return pages[-1]
+
+    yield open_one
+    for page in pages:
+        page.context.close()
+    assert [error for page in pages for error in page.errors] == []
+
+
+def visits(*names, devices=DEVICES):
+    """Give a test the fixture ``visited``, for pages of the book, by their names, on devices."""
+    visited = [(f"book/{name}.html", device) for name in names for device in devices]
+    return pytest.mark.parametrize("visit", visited, indirect=True, ids="-".join)
+
+
+@pytest.fixture(scope="session")
+def visit(request, browser, address):
+    """A page on a device, opened once: pytest lets the tests that look at it follow each other."""
+    name, device = request.param
+    widths, scheme = DEVICES[device]
+    page = opened(browser, f"{address}/{name}", widths[0], color_scheme=scheme)
+    yield page
+    page.context.close()
+
+
+@pytest.fixture
+def visited(visit):
+    """The page of a visit, to be left as it is but for what is laid out and unfolded; no error is allowed."""
+    size = visit.viewport_size
+    yield visit
+    visit.set_viewport_size(size)
+    assert forget_errors(visit) == []
+
+
+def forget_errors(page):
+    """What a page that several tests share has complained of since the last one."""
+    errors, page.errors[:] = page.errors[:], []
+    return errors
 
 
 def unfold(page):

@@ -3,9 +3,7 @@
 import functools
 from importlib import resources
 
-import pytest
-
-from tests.site.conftest import lay_out_all
+from tests.site.conftest import lay_out_all, visits
 
 PAGES = [
     "index",
@@ -50,13 +48,12 @@ def axe():
     return resources.files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", [*PAGES, *CHAPTERS])
-@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
-def test_nothing_is_a_serious_obstacle(open_page, address, name, width, scheme):
-    page = open_page(f"{address}/book/{name}.html", width=width, color_scheme=scheme)
-    lay_out_all(page)
-    page.wait_for_function(REACHED)
-    page.evaluate(axe())
-    found = page.evaluate("rules => axe.run({runOnly: rules})", RULES)["violations"]
+@visits(*PAGES, *CHAPTERS)
+def test_nothing_is_a_serious_obstacle(visited):
+    lay_out_all(visited)
+    visited.wait_for_function(REACHED)
+    visited.evaluate(axe())
+    options = {"runOnly": RULES, "resultTypes": ["violations"]}
+    found = visited.evaluate("options => axe.run(options)", options)["violations"]
     serious = [one for one in found if one["impact"] in ("serious", "critical")]
     assert [(one["id"], one["nodes"][0]["html"][:200]) for one in serious] == []

@@ -1,8 +1,7 @@
 """Figures are parts of their pages: named, of the theme's colours, and legible on a phone."""
 
+import re
 from itertools import pairwise
-
-import pytest
 
 from tests.site import conftest
 
@@ -13,6 +12,7 @@ PAGES = [
     "neuron_clustering/digits",
     "gradient_starvation/spectral_decoupling",
 ]
+ID, USE, CLIP = r' id="([^"]*)"', r'<use [^>]*xlink:href="#([^"]*)"', r' clip-path="url\(#([^"]*)\)"'
 ROLES = ["simulation", "contrast", "third", "fourth", "theory"]
 # The colours that letters and lines have in a role.
 COLOURS = """(role) => ["letters", "line"].map((kind) => {
@@ -46,27 +46,28 @@ def test_every_figure_is_drawn_in_the_page_and_all_pictures_say_what_is_seen(sou
             assert len(picture.get("alt") or picture.get("aria-label", "")) > 20, f"{path}: {picture}"
 
 
-def test_what_figures_refer_to_is_on_the_page_and_once(soups):
-    for path, soup in soups.items():
-        ids = [element["id"] for element in soup.select(".drawing [id]")]
-        used = [use["xlink:href"].removeprefix("#") for use in soup.select(".drawing use")]
-        clips = [one["clip-path"][5:-1] for one in soup.select(".drawing [clip-path]")]
+def test_what_figures_refer_to_is_on_the_page_and_once(sources):
+    seen = 0
+    for path, source in sources.items():
+        drawn = "".join(found[0] for found in conftest.DRAWN.finditer(source))
+        ids, used, clips = (re.findall(pattern, drawn) for pattern in (ID, USE, CLIP))
         assert len(ids) == len(set(ids)) and {*used, *clips} <= set(ids), path
+        seen += bool(used) + bool(clips)
+    assert seen > 100
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_roles_can_be_told_from_the_ground(open_page, address, scheme):
-    page = open_page(f"{address}/book/{PAGES[0]}.html", color_scheme=scheme)
-    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+@conftest.visits(PAGES[0])
+def test_roles_can_be_told_from_the_ground(visited):
+    ground = visited.evaluate("getComputedStyle(document.body).backgroundColor")
     for role in ROLES:
-        text, line = page.evaluate(COLOURS, role)
+        text, line = visited.evaluate(COLOURS, role)
         assert conftest.contrast(text, ground) >= 4.5 and conftest.contrast(line, ground) >= 3, role
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_on_a_phone_panels_stack_and_can_be_read(open_page, address, name):
-    page = open_page(f"{address}/book/{name}.html", width=360)
-    figures = page.evaluate(PANELS)
+@conftest.visits(*PAGES, devices=["phone"])
+def test_on_a_phone_panels_stack_and_can_be_read(visited):
+    visited.set_viewport_size({"width": 360, "height": 900})
+    figures = visited.evaluate(PANELS)
     assert figures
     for panels in figures:
         for panel, below in pairwise(panels):
@@ -76,8 +77,7 @@ def test_on_a_phone_panels_stack_and_can_be_read(open_page, address, name):
             assert panel["least"] >= 8.99
 
 
-def test_on_a_desktop_panels_stand_side_by_side(open_page, address):
-    [(left, right), *_] = [
-        panels for panels in open_page(f"{address}/book/{PAGES[0]}.html").evaluate(PANELS) if len(panels) == 2
-    ]
+@conftest.visits(PAGES[0], devices=["desktop"])
+def test_on_a_desktop_panels_stand_side_by_side(visited):
+    [(left, right), *_] = [panels for panels in visited.evaluate(PANELS) if len(panels) == 2]
     assert abs(right["left"] - left["right"]) < 1 and right["top"] == left["top"]

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from tests.site.conftest import PAGES
+from tests.site.conftest import PAGES, forget_errors, opened
 
 # The names of the live figures and the pages that are tried: where each has sentences that set its state.
 LIVE = {
@@ -25,11 +25,57 @@ SETTLED = """(frame) => {
   frame.lookedAt = now;
   return before === now && !now.includes("…");
 }"""
-live = pytest.mark.parametrize("name", LIVE)
+PHONE = {"width": 390, "has_touch": True, "is_mobile": True}
+# How the pages are opened for the tests of figures, which may share one: each moves its own figure.
+HOW = {
+    "on a phone from the disk": {"width": 390},
+    "on a desktop from the disk": {"width": 1280},
+    "without scripts": {"java_script_enabled": False},
+    "in print": {},
+    "controls": {},
+    "handles": {},
+    "fingers": PHONE,
+    "sentences": {},
+}
 
 
 def anchor(name):
     return f"#fig-live-{name.replace('_', '-')}"
+
+
+def live(*ways):
+    """Give a test each live figure by its name, and its page, opened in some of the ways of ``HOW``."""
+    given = [(name, (LIVE[name], how)) for name in LIVE for how in ways]
+    ids = [f"{name}-{how}" for name, (_, how) in given]
+    return pytest.mark.parametrize(("name", "stage"), given, indirect=["stage"], ids=ids)
+
+
+@pytest.fixture(scope="module")
+def stage(request, browser, address, disk):
+    """A page opened once for the tests of its figures."""
+    page, how = request.param
+    place = address if how in ("controls", "handles", "fingers", "sentences") else disk
+    query = TRAINED + anchor("explorer") if (page, how) == ("explorer", "controls") else ""
+    shown = opened(browser, f"{place}/book/{page}.html{query}", **HOW[how])
+    shown.emulate_media(media="print" if how == "in print" else "screen")
+    yield shown
+    shown.context.close()
+
+
+@pytest.fixture
+def page(stage):
+    """A page that other tests have seen; an error until the test is over fails it."""
+    yield stage
+    assert forget_errors(stage) == []
+
+
+@pytest.fixture
+def figure(page, name):
+    """The live figure of that name on the screen of its page, drawn."""
+    figure = page.locator(f"[data-live={name}]")
+    figure.scroll_into_view_if_needed()
+    settle(figure)
+    return figure
 
 
 @pytest.fixture
@@ -82,10 +128,8 @@ def test_these_are_all_live_figures(site):
     assert {name for source in sources for name in re.findall(r'data-live="(\w+)"', source)} == {*LIVE}
 
 
-@live
-@pytest.mark.parametrize("width", [390, 1280])
-def test_a_live_figure_moves_from_the_disk_in_the_place_of_its_picture(open_page, disk, name, width):
-    page = open_page(f"{disk}/book/{LIVE[name]}.html", width=width)
+@live("on a phone from the disk", "on a desktop from the disk")
+def test_a_live_figure_moves_from_the_disk_in_the_place_of_its_picture(page, name):
     figure = page.locator("figure", has=page.locator(f"[data-live={name}]"))
     assert len(figure.locator("figcaption").inner_text()) > 40
     assert not figure.locator(".drawing").is_visible()
@@ -97,11 +141,8 @@ def test_a_live_figure_moves_from_the_disk_in_the_place_of_its_picture(open_page
     assert figure.locator(".live-figure svg").last.evaluate(size) >= 9, "the labels are too small"
 
 
-@live
-@pytest.mark.parametrize("how", ["without scripts", "in print"])
-def test_under_a_live_figure_lies_a_picture(open_page, disk, name, how):
-    page = open_page(f"{disk}/book/{LIVE[name]}.html", java_script_enabled=how == "in print")
-    page.emulate_media(media="print" if how == "in print" else "screen")
+@live("without scripts", "in print")
+def test_under_a_live_figure_lies_a_picture(page, name):
     frame = page.locator(f"[data-live={name}]")
     assert frame.count() == 1 and not frame.is_visible()
     picture = page.locator(f"figure{anchor(name)} .drawing")
@@ -118,9 +159,8 @@ def changes(control):
     return [partial(control.select_option, value) for value in others]
 
 
-@live
-def test_every_control_moves_something(open_live, name):
-    _, figure = open_live(name, TRAINED if name == "explorer" else "")
+@live("controls")
+def test_every_control_moves_something(figure):
     for label in figure.locator("label").all()[::-1]:  # a choice of "start from" would bring other settings
         said, control = label.locator("span").inner_text(), label.locator("input, select")
         for change in changes(control):
@@ -130,9 +170,8 @@ def test_every_control_moves_something(open_live, name):
             assert (drawn(figure) != before) != (said in OF_WHAT_FOLLOWS), said
 
 
-@live
-def test_every_handle_obeys_the_arrow_keys_and_tells_where_it_is(open_live, name):
-    _, figure = open_live(name)
+@live("handles")
+def test_every_handle_obeys_the_arrow_keys_and_tells_where_it_is(figure):
     handles = figure.locator(".live-handle:visible").all()
     assert handles
     for handle in handles:
@@ -148,16 +187,12 @@ def test_every_handle_obeys_the_arrow_keys_and_tells_where_it_is(open_live, name
         assert any(moved)
 
 
-PHONE = {"width": 390, "has_touch": True, "is_mobile": True}
-
-
 def middle(box):
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
-@live
-def test_a_finger_drags_every_handle_as_a_mouse_does(open_live, name):
-    page, figure = open_live(name, **PHONE)
+@live("fingers")
+def test_a_finger_drags_every_handle_as_a_mouse_does(page, figure):
     for handle in figure.locator(".live-handle:visible").all():
         plane = handle.locator("xpath=ancestor::*[local-name()='svg']")
         plane.evaluate("svg => svg.scrollIntoView({ block: 'center' })")
@@ -188,9 +223,8 @@ def test_a_swipe_over_a_plane_scrolls_the_page_and_a_tap_sets_a_point(open_live,
     assert drawn(figure) != before
 
 
-@live
-def test_a_sentence_sets_the_state_that_its_address_opens(open_live, name):
-    page, figure = open_live(name)
+@live("sentences")
+def test_a_sentence_sets_the_state_that_its_address_opens(page, figure, open_live, name):
     first, seen = drawn(figure), []
     links = page.locator(f".bd-article a[href^='?'][href$='{anchor(name)}']").all()
     for link in links:

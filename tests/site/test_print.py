@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.site.conftest import boxes, contrast
+from tests.site.conftest import boxes, contrast, visits
 
 # The pieces of text: what they stand in, their colour and that of the ground.
 TEXTS = """() => {
@@ -38,9 +38,9 @@ PAGES = [
 ]
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_a_dark_page_prints_dark_on_white(open_page, address, name):
-    page = open_page(f"{address}/book/{name}.html", color_scheme="dark")
+@visits(*PAGES, devices=["phone"])
+def test_a_dark_page_prints_dark_on_white(visited):
+    page = visited
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
     on_screen = page.evaluate("getComputedStyle(document.body).color")
     page.emulate_media(media="print")
@@ -60,26 +60,23 @@ PAPER_WIDTH = 658  # pixels between the margins of A4
 
 
 @pytest.fixture
-def on_paper(open_page, address):
-    """Open a page of the book as it is printed on A4."""
-
-    def opened(name):
-        page = open_page(f"{address}/book/{name}.html", width=PAPER_WIDTH)
-        page.emulate_media(media="print")
-        return page
-
-    return opened
+def on_paper(visited):
+    """A page of the book as it is printed on A4."""
+    visited.set_viewport_size({"width": PAPER_WIDTH, "height": 900})
+    visited.emulate_media(media="print")
+    yield visited
+    visited.emulate_media(media="screen")
 
 
-@pytest.mark.parametrize("name", [CHAPTER, "gradient_starvation/coloured_digits"])
-def test_a_chapter_is_a_short_paper(open_page, address, name):
-    page = open_page(f"{address}/book/{name}.html", color_scheme="dark")
-    printed = page.pdf(format="A4")
+@visits(CHAPTER, "gradient_starvation/coloured_digits", devices=["phone"])
+def test_a_chapter_is_a_short_paper(visited):
+    printed = visited.pdf(format="A4")
     assert 4 <= len(re.findall(rb"/Type\s*/Page\b", printed)) <= 24
 
 
+@visits(CHAPTER, devices=["desktop"])
 def test_paper_says_where_it_is_from(on_paper):
-    page = on_paper(CHAPTER)
+    page = on_paper
     imprint = page.locator(".imprint")
     assert imprint.is_visible()
     for said in (r"Chapter \d+ of Learning Dynamics, Executed", r"20\d\d-\d\d-\d\d", "commit ", "CC BY 4.0"):
@@ -91,8 +88,9 @@ def test_paper_says_where_it_is_from(on_paper):
         assert said in heads
 
 
+@visits(CHAPTER, devices=["desktop"])
 def test_paper_has_the_title_and_the_text_without_what_serves_a_screen(on_paper):
-    page = on_paper(CHAPTER)
+    page = on_paper
     assert page.locator("h1:visible").count() == 1
     assert "Source Serif" in page.locator("h1:visible").evaluate("h => getComputedStyle(h).fontFamily")
     screen = ".cell_input, details.hide, .fold-switch, .chapter-foot, .chapter-actions, button"
@@ -112,10 +110,9 @@ def test_the_switch_prints_code_and_checks(open_page, address):
     assert page.locator("details.claim-card dl:not(:visible)").count() == 0
 
 
-@pytest.mark.parametrize("name", [*PAGES, "papers/boursier2022", "gradient_starvation/coloured_digits"])
-def test_nothing_is_cut_at_the_edge_or_too_high_for_a_page(on_paper, name):
-    page = on_paper(name)
-    framed = page.locator(".bd-article :is(figure, table, pre, img, mjx-container):visible")
+@visits(*PAGES, "papers/boursier2022", "gradient_starvation/coloured_digits", devices=["desktop"])
+def test_nothing_is_cut_at_the_edge_or_too_high_for_a_page(on_paper):
+    framed = on_paper.locator(".bd-article :is(figure, table, pre, img, mjx-container):visible")
     assert [box for box in boxes(framed) if box["right"] > PAPER_WIDTH + 1] == []
-    heights = [box["height"] / 96 * 25.4 for box in boxes(page.locator(".bd-article figure"))]
+    heights = [box["height"] / 96 * 25.4 for box in boxes(on_paper.locator(".bd-article figure"))]
     assert max([0, *heights]) < 180

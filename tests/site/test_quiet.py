@@ -4,7 +4,7 @@ from statistics import median
 
 import pytest
 
-from tests.site.conftest import boxes
+from tests.site.conftest import boxes, visits
 
 CHAPTERS = [
     "early_alignment/alignment_time",
@@ -13,19 +13,17 @@ CHAPTERS = [
 ]
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-@pytest.mark.parametrize("chapter", CHAPTERS)
-def test_code_is_a_bar_and_a_check_a_line(open_page, disk, chapter, width):
-    page = open_page(f"{disk}/book/{chapter}.html", width=width)
-    for folded, highest in (("details.hide", 36), ("details.claim-card", 80 if width == 1280 else 115)):
-        heights = [box["height"] for box in boxes(page.locator(folded))]
+@visits(*CHAPTERS)
+def test_code_is_a_bar_and_a_check_a_line(visited):
+    wide = visited.viewport_size["width"] == 1280
+    for folded, highest in (("details.hide", 36), ("details.claim-card", 80 if wide else 115)):
+        heights = [box["height"] for box in boxes(visited.locator(folded))]
         assert heights and max(heights) <= highest
 
 
-@pytest.mark.parametrize("chapter", ["how_it_works", "run_it", "early_alignment/real_digits"])
-def test_prose_has_sixty_to_seventy_five_characters_a_line(open_page, disk, chapter):
-    page = open_page(f"{disk}/book/{chapter}.html")
-    prose = page.locator(".bd-article section > p:not(:has(.math))")
+@visits("how_it_works", "run_it", "early_alignment/real_digits", devices=["desktop"])
+def test_prose_has_sixty_to_seventy_five_characters_a_line(visited):
+    prose = visited.locator(".bd-article section > p:not(:has(.math))")
     lines = "p.offsetHeight / parseFloat(getComputedStyle(p).lineHeight)"
     found = prose.evaluate_all(f"all => all.map((p) => [p.innerText.length, {lines}])")
     assert 60 <= median(length / (lines - 0.5) for length, lines in found if lines > 4) <= 76

@@ -8,9 +8,8 @@ import nbformat
 import pytest
 
 from executable_claims.ledger import read_ledger
-from tests.site.conftest import CHAPTERS, PAGES, beyond, boxes, unfold
+from tests.site.conftest import CHAPTERS, DEVICES, PAGES, beyond, boxes, unfold, visits
 
-DEVICES = {"desktop": ((1280, 820, 1440), "light"), "phone": ((390, 360), "dark")}
 # Formulas that are not typeset, and images that are not there.
 MISSING = """() => [
   ...[...document.querySelectorAll(".math:not(:has(mjx-container))")].map((formula) => formula.textContent),
@@ -38,20 +37,16 @@ UNRESOLVED = re.compile(
 )
 
 
-@pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("name", PAGES)
-def test_a_page_opens_complete_and_fits_the_screen(open_page, address, name, device):
-    widths, scheme = DEVICES[device]
-    page = open_page(f"{address}/{name}", width=widths[0], color_scheme=scheme)
-    assert page.evaluate(MISSING) == []
+NAMES = [page.removeprefix("book/").removesuffix(".html") for page in PAGES]
+
+
+@visits(*NAMES)
+def test_a_page_opens_complete_and_fits_the_screen(request, visited):
+    assert visited.evaluate(MISSING) == []
+    widths, _ = DEVICES[request.node.callspec.params["visit"][1]]
     for width in widths:
-        page.set_viewport_size({"width": width, "height": 900})
-        assert beyond(page) <= 1, f"the page is wider than the screen of {width} px"
-    if device == "phone":
-        unfold(page)
-        for width in widths:
-            page.set_viewport_size({"width": width, "height": 900})
-            assert page.evaluate(CUT) == [], "a long formula is a display"
+        visited.set_viewport_size({"width": width, "height": 900})
+        assert beyond(visited) <= 1, f"the page is wider than the screen of {width} px"
 
 
 def test_no_document_holds_the_environment_of_the_build(site):
@@ -67,25 +62,53 @@ def test_a_formula_that_is_cut_is_found(open_page, address):
     assert len(page.evaluate(CUT)) > 50
 
 
-def test_formulas_that_fit_do_not_scroll_and_are_no_tab_stops(open_page, address):
-    page = open_page(f"{address}/book/early_alignment/alignment_time.html", width=390)
-    unfold(page)
-    formulas = page.locator("span.math")
+@visits("run_it")
+def test_commands_and_the_entry_for_a_bibliography_are_whole(visited):
+    cut = "all => all.filter((box) => box.scrollWidth > box.clientWidth + 1).map((box) => box.innerText)"
+    boxes = visited.locator(".bd-article pre")
+    assert boxes.count() >= 3 and boxes.evaluate_all(cut) == []
+
+
+CELLS = {"book/index.html": "table.map td", "book/scorecard.html": "table.scoreboard td a"}
+
+
+@visits("index", "scorecard", devices=["phone"])
+def test_on_a_phone_what_is_said_of_the_papers_is_whole(request, visited):
+    shown = visited.locator(CELLS[request.node.callspec.params["visit"][0]])
+    assert shown.count() >= 5 and all(len(text.strip()) > 6 for text in shown.all_inner_texts())
+    for width in (360, 390, 599):
+        visited.set_viewport_size({"width": width, "height": 900})
+        edge = visited.locator(".bd-article h1").bounding_box()
+        assert max(box["right"] for box in boxes(shown)) <= edge["x"] + edge["width"] + 1
+
+
+# What unfolds a page comes after what looks at it as it is.
+
+
+@visits(*NAMES, devices=["phone"])
+def test_on_a_phone_no_formula_is_cut(visited):
+    unfold(visited)
+    for width in DEVICES["phone"][0]:
+        visited.set_viewport_size({"width": width, "height": 900})
+        assert visited.evaluate(CUT) == [], "a long formula is a display"
+
+
+@visits("early_alignment/alignment_time", devices=["phone"])
+def test_formulas_that_fit_do_not_scroll_and_are_no_tab_stops(visited):
+    unfold(visited)
+    formulas = visited.locator("span.math")
     scrolling = "all => all.filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.textContent)"
     assert formulas.count() > 100 and formulas.evaluate_all(scrolling) == []
-    assert page.locator("span.math:is([tabindex], :has([tabindex]))").count() == 0
+    assert visited.locator("span.math:is([tabindex], :has([tabindex]))").count() == 0
 
 
-@pytest.mark.parametrize("width", [360, 390, 599])
-@pytest.mark.parametrize(
-    ("name", "cells"), [("index", "table.map td"), ("scorecard", "table.scoreboard td a")]
-)
-def test_on_a_phone_what_is_said_of_the_papers_is_whole(open_page, address, name, cells, width):
-    page = open_page(f"{address}/book/{name}.html", width=width)
-    shown = page.locator(cells)
-    assert shown.count() >= 5 and all(len(text.strip()) > 6 for text in shown.all_inner_texts())
-    edge = page.locator(".bd-article h1").bounding_box()
-    assert max(box["right"] for box in boxes(shown)) <= edge["x"] + edge["width"] + 1
+@visits("early_alignment/how_small", "sigmoidal_curves/closed_form", "index", devices=["desktop"])
+def test_prose_and_figures_have_one_right_edge(visited):
+    visited.set_viewport_size({"width": 1366, "height": 900})
+    unfold(visited)
+    parts = ".bd-article section:not(.proof section) > :is(p, figure, .cell)"
+    rights = [box["right"] for box in boxes(visited.locator(f":is({parts}):visible"))]
+    assert len(rights) > 5 and max(rights) - min(rights) < 3
 
 
 @pytest.mark.parametrize("name", ["early_alignment/how_small", "saddle_to_saddle/usual_scale", "scorecard"])
@@ -119,23 +142,6 @@ def test_the_number_of_a_theorem_a_figure_or_an_equation_begins_with_that_of_its
         assert [one for one in numbers if one.rpartition(".")[0] != page] == [], path
         seen += len(numbers)
     assert seen > 300
-
-
-@pytest.mark.parametrize("width", [390, 1280])
-def test_commands_and_the_entry_for_a_bibliography_are_whole(open_page, address, width):
-    page = open_page(f"{address}/book/run_it.html", width=width)
-    cut = "all => all.filter((box) => box.scrollWidth > box.clientWidth + 1).map((box) => box.innerText)"
-    boxes = page.locator(".bd-article pre")
-    assert boxes.count() >= 3 and boxes.evaluate_all(cut) == []
-
-
-@pytest.mark.parametrize("name", ["early_alignment/how_small", "sigmoidal_curves/closed_form", "index"])
-def test_prose_and_figures_have_one_right_edge(open_page, address, name):
-    page = open_page(f"{address}/book/{name}.html", width=1366)
-    unfold(page)
-    parts = ".bd-article section:not(.proof section) > :is(p, figure, .cell)"
-    rights = [box["right"] for box in boxes(page.locator(f":is({parts}):visible"))]
-    assert len(rights) > 5 and max(rights) - min(rights) < 3
 
 
 def test_links_and_files_exist(soups, site):
