@@ -206,18 +206,22 @@ def closed(
     """Return the counts of a chapter, and its survivors with the reasons that are known."""
     if entry.get("key") == key and entry["tried"] >= len(tried):  # by another run
         return {name: value for name, value in entry.items() if name != "partial"}
-    reasons = {(one["before"], one["after"]): one["reason"] for one in entry.get("survivors", ())}
+    explained = [*entry.get("survivors", ()), *entry.get("reasons", ())]
+    reasons = {(each["before"], each["after"]): each["reason"] for each in explained if each["reason"]}
     done = finished(entry, key)
     counts = Counter(done[text]["outcome"] for text in tried)
     refused = Counter(done[text]["claim"] for text in tried if "claim" in done[text])
-    survivors = []
+    survivors, untried = [], []  # of what this sample leaves out, the reasons
     for text, (words, *_) in changes.items():
         if text in tried and (moves := done[text].get("moves")):
             reason = reasons.get((words["before"], words["after"]), "")
             survivors.append({**words, "moves": moves, "reason": reason})
+        elif text not in tried and (reason := reasons.get((words["before"], words["after"]))):
+            untried.append({**words, "reason": reason})
     named = {name: counts[name] for name in ("noticed", "moves_nothing", "crashed", "survived")}
     found = {"key": key, "changes": len(changes), "tried": len(tried), **named, "coverage": coverage}
-    return {**found, "refused": dict(sorted(refused.items())), "survivors": survivors}
+    left = {"reasons": untried} if untried else {}
+    return {**found, "refused": dict(sorted(refused.items())), "survivors": survivors, **left}
 
 
 def attack(book: Book, name: str, page: Path, sample: int) -> str:

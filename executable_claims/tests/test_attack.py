@@ -171,6 +171,22 @@ def test_a_sample_of_the_changes_is_tried_and_a_larger_one_after_it(write):
     assert attacked()[1] == {**few, "tried": tried, "noticed": tried, "refused": {"made2000-law": tried}}
 
 
+def test_a_smaller_sample_of_other_code_keeps_the_reasons_of_what_it_leaves_out():
+    changes = {text: ({"before": text, "after": "2"}, 0, None) for text in ("one", "other")}
+    found = {"outcome": "survived", "moves": "a by 1 of 2"}
+    reasons = [{"before": text, "after": "2", "reason": f"{text} is small"} for text in changes]
+    few = closed(with_change({"survivors": reasons}, "a", "one", found), "a", changes, ["one"], {})
+    assert [each["reason"] for each in few["survivors"] + few["reasons"]] == [
+        "one is small",
+        "other is small",
+    ]
+    for text in changes:
+        few = with_change(few, "b", text, found)
+    whole = closed(few, "b", changes, [*changes], {})
+    assert [each["reason"] for each in whole["survivors"]] == ["one is small", "other is small"]
+    assert "reasons" not in whole
+
+
 def count(entry, number):
     return {"found": sorted({*entry.get("found", ()), number})}
 
