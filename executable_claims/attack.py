@@ -1,31 +1,35 @@
 """Attacks on chapters: their theory is changed a little, and what no check notices is listed.
 
 ``python -m executable_claims.attack [part/name ...] [--jobs N] [--sample N]``.  A process executes a chapter;
-before each statement that may be changed it forks, and the copy goes on with the changed statement.  A
-change with which something fails, has another shape or takes too long has been noticed; one that moves no
-target is none of theory; the rest survives, and a person says in ``results/attacks.json`` for what reason.
+before each statement that may be changed it forks, and the copy goes on with the changed statement.  Theory
+is what feeds the target of a check, a value that the page says, or a curve of a figure (not of a live one).
+A change has been *noticed* if a check refused: ``verify``, ``beside`` or an ``assert``.  One that moves
+nothing that is compared, said or drawn is none of theory.  A crash, or a run without an end, is no notice,
+and counted apart.  The rest survives, and a person says in ``results/attacks.json`` for what reason.
 """
 
 import ast
 import copy
 import functools
 import hashlib
-import re
 import sys
 import time
 import types
 from argparse import ArgumentParser
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
+import IPython.display
 
 import executable_claims
+from executable_claims.chapters import code_cells
 from executable_claims.comparison import MISSED
 from executable_claims.configuration import Book
+from executable_claims.coverage import BESIDE, covered, drawers, drawn, said, shown, users
 from executable_claims.dependencies import IMPORTS
+from executable_claims.moves import comparing, draw, moved, refusing, saying
 from executable_claims.results import change_result, code_key, read_results, run_chapters
 from executable_claims.script import (
     bound,
@@ -36,24 +40,14 @@ from executable_claims.script import (
     forked,
     names,
     read_statements,
+    sites,
 )
 
+RULE = "2-"  # what is counted: entries of another rule are as those of other code
 FACTOR = 1.05
-ROUNDING = 1e-6  # what moves by less of its size, as what a solver finds does, has not moved
-SLOWER = 2  # a change that makes the checks of a chapter so much slower is noticed
+SLOWER = 2  # a change that makes a chapter so much slower is given up
 OPPOSITE = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult}
 THEORY = {"theory", "geometry"}  # in the dotted name of a module; a project's other modules simulate
-# Arguments that say how something is computed or checked, and calls that draw or lay out.
-SETTINGS = re.compile(
-    "rtol|atol|tol|xtol|epsrel|epsabs|method|t_eval|size|width|steps?|dt|seed|axis|dtype|num|maxiter|bracket|"
-    "bounds|x0|share|because|families|scale|control|printed"
-)
-DRAWS = re.compile("(standard_)?normal|uniform|choice|integers|random|exponential|permutation")
-LAYOUTS = re.compile(
-    DRAWS.pattern + "|(lin|geom|log)space|arange|range|zeros|ones|eye|full|repeat|tile|reshape|generator|"
-    "default_rng|isf|ppf|Variant"
-)
-LISTS = (ast.List, ast.ListComp, ast.Tuple, ast.JoinedStr)  # are joined and repeated by + and *
 
 
 class Change(NamedTuple):
@@ -79,20 +73,6 @@ def targets(node: ast.AST, checks: set[str]) -> Iterator[ast.expr]:
         yield from (one for name, one in given if name == "measured")
     for child in ast.iter_child_nodes(node):
         yield from targets(child, checks)
-
-
-def sites(node: ast.AST) -> Iterator[ast.BinOp | ast.FunctionDef]:
-    """The arithmetic and the functions in code, but for settings, layout and data, which is what draws."""
-    changeable = isinstance(node, ast.BinOp | ast.FunctionDef)
-    data = changeable and any(DRAWS.fullmatch(called(one)) for one in ast.walk(node))
-    joined = isinstance(node, ast.BinOp) and isinstance(node.left, LISTS) | isinstance(node.right, LISTS)
-    if changeable and not data and not joined:
-        yield node
-    for child in ast.iter_child_nodes(node) if not LAYOUTS.fullmatch(called(node)) else ():
-        kept = isinstance(child, ast.FunctionDef) or not data
-        setting = SETTINGS.fullmatch(getattr(child, "arg", None) or "")
-        if kept and not setting and child is not getattr(node, "slice", None):
-            yield from sites(child)
 
 
 def forms(site: Any, used: set[str]) -> Iterator[tuple[str, str, ast.AST]]:
@@ -126,23 +106,21 @@ def scaled(node: ast.expr) -> list[ast.expr]:
     return [ast.Constant(float(f"{FACTOR * value:.6g}"))] if value else []
 
 
-def read_chapter(book: Book, page: Path) -> tuple[list[ast.stmt], set[int], dict[str, Change]]:
-    """Return the statements of a chapter, which of them its checks need, and the changes of its theory."""
+def read_chapter(book: Book, page: Path) -> tuple[list[tuple[ast.stmt, int]], dict[str, Change]]:
+    """Return the statements of a chapter with their cells, and the changes of its theory."""
     pairs = read_statements(page)
     statements = [one for one, _ in pairs]
-    makers = [one for one in statements if isinstance(one, ast.FunctionDef) and names(one) & {*book.checks}]
-    checks = {*book.checks, *(one.name for one in makers)}
-    always = (*IMPORTS, ast.Assert)
-    deciding = {k for k, one in enumerate(statements) if names(one) & checks or isinstance(one, always)}
-    needed = deciding | feeding(statements, names(*(statements[k] for k in deciding)))[0]
-    roots = [list(targets(one, checks)) for one in statements]
+    checks = {*book.checks, BESIDE, *users(statements, book.checks)}
+    drawing = drawers(statements)
+    roots = [[*targets(one, checks), *(value for _, value in said(one, book.said))] for one in statements]
+    lines = [[code for curve in drawn(one, drawing) for code in curve] for one in statements]
     made = set().union(*(bound(one) for one in statements if not isinstance(one, IMPORTS)))
-    theory, used = feeding(statements, names(*(root for each in roots for root in each)))
+    theory, used = feeding(statements, names(*(one for each in roots + lines for one in each)))
     changes: dict[str, Change] = {}
-    for number in sorted(needed):
-        statement, cell = pairs[number]
-        parts = [statement] if number in theory else roots[number]
+    for number, (statement, cell) in enumerate(pairs):
+        parts = [statement] if number in theory else roots[number] + lines[number]
         found: list[Any] = [site for part in parts for site in sites(part)]
+        found = [site for site in found if getattr(site, "name", "") not in drawing]
         # A target that no arithmetic makes, as a constant that is named, is larger itself.
         found += [root for root in roots[number] if isinstance(root, ast.Call) and not names(root) & made]
         if isinstance(statement, ast.ImportFrom) and THEORY & {*(statement.module or "").split(".")}:
@@ -151,7 +129,7 @@ def read_chapter(book: Book, page: Path) -> tuple[list[ast.stmt], set[int], dict
             words = {"place": f"cell {cell}, line {each.lineno}", "before": before, "after": after}
             other = ast.fix_missing_locations(copy.deepcopy(statement, {id(each): form}))
             changes.setdefault("{place}: {before} -> {after}".format(**words), Change(words, number, other))
-    return statements, needed, changes
+    return pairs, changes
 
 
 def larger(value: Any) -> Any:
@@ -164,63 +142,45 @@ def larger(value: Any) -> Any:
     return value * FACTOR if real else value
 
 
-def noting(verify: Callable, seen: list) -> Callable:
-    """Return a ``verify`` that notes the numbers that it compares, those of its variants as well."""
-
-    def noted(claim: str, **given: Any) -> Any:
-        record = {}
-        for role in ("", "printed ", "control "):
-            values = getattr(given.get(role[:-1]), "__dict__", {}) if role else given
-            both = [name for name in ("measured", *MISSED) if values.get(name) is not None]
-            record |= {role + name: np.asarray(values[name], float).ravel().tolist() for name in both}
-        seen.append([claim, record])
-        return verify(claim, **given)
-
-    return noted
-
-
-def judged(before: list, after: list) -> dict[str, str]:
-    """Return what becomes of a change that fails no check, and how far it moves what of which claim."""
-    moves: list[str] = []
-    for (claim, old), (_, new) in zip(before, after, strict=True):  # fails for another shape
-        size = {name: max(map(abs, values), default=0.0) for name, values in old.items()}
-        pairs = {name: zip(values, new[name], strict=True) for name, values in old.items()}
-        far = {name: max((abs(x - y) for x, y in each), default=0.0) for name, each in pairs.items()}
-        moved = [name for name in old if not far[name] <= ROUNDING * (size[name] or 1.0)]
-        own = [name for name in moved if not name.startswith("control")]
-        typed = all(x == round(x) for name in MISSED for x in old.get(name, ()))
-        # A control that moves alone counts too: it shows something else than it says.
-        if (moved and not own) or any(typed or name != "measured" for name in own):
-            moves += [f"{name} of {claim} by {far[name]:.2g} of {size[name]:.2g}" for name in own or moved]
-    return {"outcome": "survived", "moves": "; ".join(moves)} if moves else {"outcome": "moves_nothing"}
-
-
 def outcomes(book: Book, page: Path, done: Iterable[str]) -> Iterator[tuple[str, dict]]:
     """Execute a chapter with each change that is not done; ``ValueError`` if it fails as it is."""
-    (statements, needed, changes), seen = read_chapter(book, page), []
+    (pairs, changes), seen, place = read_chapter(book, page), list[list](), list[int]()
+    figures = [one.metadata.get("mystnb", {}).get("figure", {}).get("name") for one in code_cells(page)]
     variables = enter(book, page, _larger=larger)
-    home = sys.modules["executable_claims.verify"]
-    executable_claims.verify = home.verify = noting(home.verify, seen)  # type: ignore[attr-defined, assignment]
+    home: Any = sys.modules["executable_claims.verify"]
+    executable_claims.verify = home.verify = comparing(home.verify, seen)
+    executable_claims.beside = refusing(executable_claims.beside, "beside")
+    IPython.display.display = saying(seen)
 
-    def run(*first: ast.stmt, start: int = 0, end: int = len(statements)) -> dict:
-        execute([*first, *(statements[k] for k in sorted(needed) if start <= k < end)], variables)
+    def run(start: int = 0, end: int = len(pairs), other: ast.stmt | None = None) -> dict:
+        for number in range(start, end):
+            statement, cell = pairs[number]
+            place.append(cell)
+            execute([statement if other is None or number > start else other], variables)
+            if cell not in [one for _, one in pairs[number + 1 : number + 2]]:
+                draw(figures[cell - 1] or f"the figure of cell {cell}", seen)
         return {"seen": seen, "seconds": time.process_time()}
 
     if "error" in (known := forked(run)):
-        needed = set(range(len(statements)))  # something needed was left out: the drawings as well
-        if "error" in (known := forked(run)):
-            raise ValueError(f"fails as it is: {known['error']}")
+        raise ValueError(f"fails as it is: {known['error']}")
 
     def attempt(change: Change) -> dict:
-        return judged(known["seen"], run(change.statement, start=change.number + 1)["seen"])
+        try:
+            moves = moved(known["seen"], run(change.number, other=change.statement)["seen"])
+        except Exception as error:
+            refused, text = isinstance(error, AssertionError), str(error).partition("; tolerance")[0]
+            found = {"outcome": "noticed", "claim": getattr(error, "claim", "assert")} if refused else {}
+            text = text if refused else f"{type(error).__name__}: {text}"
+            return {"outcome": "crashed", **found, "by": f"cell {place[-1]}: {text}"[:200]}
+        return {"outcome": "survived", "moves": moves} if moves else {"outcome": "moves_nothing"}
 
     at = 0
     for text, change in changes.items():  # in the order of the statements
         if text not in done:
-            run(start=at, end=change.number)
+            run(at, change.number)
             at = change.number
             found = forked(functools.partial(attempt, change), 2 + SLOWER * known["seconds"])
-            yield text, {"outcome": "noticed", **found}
+            yield text, found if "outcome" in found else {"outcome": "crashed", "by": found["error"]}
 
 
 def finished(entry: Mapping, key: str) -> dict[str, dict]:
@@ -240,38 +200,45 @@ def sampled(changes: Mapping[str, Change], size: int) -> list[str]:
     return sorted(changes, key=lambda text: hashlib.sha256(text.encode()).digest())[:size]
 
 
-def closed(entry: dict, key: str, changes: Mapping[str, Change], tried: Sequence[str]) -> dict:
+def closed(
+    entry: dict, key: str, changes: Mapping[str, Change], tried: Sequence[str], coverage: Mapping
+) -> dict:
     """Return the counts of a chapter, and its survivors with the reasons that are known."""
     if entry.get("key") == key and entry["tried"] >= len(tried):  # by another run
         return {name: value for name, value in entry.items() if name != "partial"}
     reasons = {(one["before"], one["after"]): one["reason"] for one in entry.get("survivors", ())}
     done = finished(entry, key)
     counts = Counter(done[text]["outcome"] for text in tried)
+    refused = Counter(done[text]["claim"] for text in tried if "claim" in done[text])
     survivors = []
     for text, (words, *_) in changes.items():
         if text in tried and (moves := done[text].get("moves")):
             reason = reasons.get((words["before"], words["after"]), "")
             survivors.append({**words, "moves": moves, "reason": reason})
-    named = {name: counts[name] for name in ("noticed", "moves_nothing", "survived")}
-    return {"key": key, "changes": len(changes), "tried": len(tried), **named, "survivors": survivors}
+    named = {name: counts[name] for name in ("noticed", "moves_nothing", "crashed", "survived")}
+    found = {"key": key, "changes": len(changes), "tried": len(tried), **named, "coverage": coverage}
+    return {**found, "refused": dict(sorted(refused.items())), "survivors": survivors}
 
 
 def attack(book: Book, name: str, page: Path, sample: int) -> str:
-    """Try the changes of a chapter that have not been tried, and return what survives in words."""
-    path, key, changes = book.folder("attacks"), code_key(book, page), read_chapter(book, page)[2]
+    """Try the changes of a chapter that have not been tried, and return in words what became of all."""
+    path, key, changes = book.folder("attacks"), RULE + code_key(book, page), read_chapter(book, page)[1]
     if not changes:
         raise ValueError("has nothing to change: no target is computed from anything")
-    entry, tried = read_results(path).get(name, {}), sampled(changes, sample)
+    entry, tried, log = read_results(path).get(name, {}), sampled(changes, sample), list[str]()
     if entry.get("key") != key or entry["tried"] < len(tried):
         for text, found in outcomes(book, page, {*finished(entry, key), *set(changes).difference(tried)}):
             change_result(path, name, with_change, key, text, found)
-        change_result(path, name, closed, key, changes, tried)
+        done = finished(read_results(path)[name], key)
+        ends = {text: found for text, found in done.items() if "by" in found}
+        log = [f"{name}, {text}\n    {one['outcome']}: {one['by']}" for text, one in ends.items()]
+        change_result(path, name, closed, key, changes, tried, covered(shown(book, page)))
         entry = read_results(path)[name]
     form = "{place}: {before} -> {after}\n    moves {moves}; {reason}"
-    lines = [f"{name}, {form.format(**one)}" for one in entry["survivors"]]
+    log += [f"{name}, {form.format(**one)}" for one in entry["survivors"]]
     counts = [f"{number} {word}" for word, number in entry.items() if isinstance(number, int)]
     explained = sum(bool(one["reason"]) for one in entry["survivors"])
-    return "\n".join([*lines, f"{name}: {', '.join(counts)}, {explained} of them with a reason"])
+    return "\n".join([*log, f"{name}: {', '.join(counts)}, {explained} of them with a reason"])
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -26,8 +26,8 @@ class Book:
     ``modules`` are the folders that the book's own modules are imported from.  ``data`` maps such a module to
     the files that it reads, ``by_name`` are modules that are loaded by the names in them.  ``seed`` is the
     environment variable that draws everything anew.  ``checks`` are the functions that decide the claim that
-    they are given first.  ``longer`` are pages that may take more than ``seconds`` of processor time, with
-    what they may take.
+    they are given first, ``said`` those that give values to the prose.  ``longer`` are pages that may take
+    more than ``seconds`` of processor time, with what they may take.
     """
 
     root: Path
@@ -40,6 +40,7 @@ class Book:
     kernels: str = "results/kernels.json"
     seed: str = "BOOK_SEED"
     checks: Sequence[str] = ("verify",)
+    said: Sequence[str] = ("glue", "say")
     seconds: float = 30.0
     longer: Mapping[str, float] = field(default_factory=dict)
     modules: Sequence[str] = (".",)

@@ -20,7 +20,7 @@ from importlib.util import resolve_name
 from itertools import accumulate
 from pathlib import Path
 
-from executable_claims.chapters import trees
+from executable_claims.chapters import code_cells, trees
 from executable_claims.configuration import Book
 from executable_claims.ledger import read_ledger
 
@@ -142,6 +142,11 @@ def find_module(name: str, book: Book, beside: Path | None = None) -> Module | N
     return None
 
 
+def is_foreign(statement: ast.Import | ast.ImportFrom, book: Book, page: Path) -> bool:
+    """Whether a page imports nothing of the book by a statement."""
+    return not any(find_module(name, book, page.parent) for name in imported(statement, ""))
+
+
 def loaded_by_name(book: Book, texts: frozenset[str], whole: bool) -> dict[str, Module]:
     """The modules that are loaded by the names in them: those that hold one of the texts, or all."""
     paths = sorted(book.root.glob(book.by_name)) if book.by_name else ()
@@ -216,6 +221,11 @@ def data(page: Path, found: Reach, book: Book) -> list[Path]:
     ]
 
 
+def content(path: Path) -> str | bytes:
+    """What is read of a file: all of it, or of a page its code."""
+    return "\n".join(cell.source for cell in code_cells(path)) if path.suffix == ".md" else path.read_bytes()
+
+
 distributions = cache(metadata.packages_distributions)
 version = cache(metadata.version)
 
@@ -233,7 +243,7 @@ def dependencies(page: Path, book: Book) -> dict[str, str]:
         **{f"package {name}": version(name) for name in packages},
         **found.digests,
         **{claim.id: repr(claim) for claim in claims if whole or claim.id.startswith(texts)},
-        **{path.relative_to(book.root).as_posix(): digest(path.read_bytes()) for path in files},
+        **{path.relative_to(book.root).as_posix(): digest(content(path)) for path in files},
     }
 
 

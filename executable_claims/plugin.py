@@ -242,7 +242,8 @@ def output_node(output: dict, count: int) -> nbformat.NotebookNode:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say which claims have moved from the record, by how much of their tolerance, on which kernels."""
     reports = [report for some in terminalreporter.stats.values() for report in some]
-    properties = [pair for report in reports for pair in getattr(report, "user_properties", ())]
+    calls = [report for report in reports if getattr(report, "when", "") == "call"]
+    properties = [pair for report in calls for pair in report.user_properties]
     rows = sorted((row for name, moved in properties if name == MOVED for row in moved), key=lambda r: -r[1])
     if not rows:
         return

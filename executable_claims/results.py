@@ -72,7 +72,7 @@ def run_chapters(
         read_results(book.folder(results))
     except ValueError as broken:
         parser.error(str(broken))
-    os.environ |= {"OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg"}
+    os.environ |= {"OMP_NUM_THREADS": "1", "MPLBACKEND": "template"}
     with ProcessPoolExecutor(jobs, get_context("spawn"), max_tasks_per_child=1) as pool:
         runs = {name: pool.submit(work, book, name, known[name], **options) for name in asked or known}
         for name, run in runs.items():

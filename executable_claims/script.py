@@ -3,17 +3,32 @@
 import ast
 import json
 import os
+import re
 import signal
 import symtable
 import sys
 import tempfile
 import types
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from unittest.mock import MagicMock
 
 from executable_claims.chapters import trees
 from executable_claims.configuration import Book
+
+# Arguments that say how something is computed or checked, and calls that draw or lay out.
+SETTINGS = re.compile(
+    "rtol|atol|tol|xtol|epsrel|epsabs|method|t_eval|size|width|steps?|dt|seed|axis|dtype|num|maxiter|bracket|"
+    "bounds|x0|share|because|families|scale|control|printed"
+)
+DRAWS = re.compile("(standard_)?normal|uniform|choice|integers|random|exponential|permutation")
+LAYOUTS = re.compile(
+    DRAWS.pattern + "|(lin|geom|log)space|arange|range|zeros|ones|eye|full|repeat|tile|reshape|generator|"
+    "default_rng|isf|ppf|Variant|annotate|text|set|legend"
+)
+GROWS = {"append", "extend", "add", "update", "insert"}
+LISTS = (ast.List, ast.ListComp, ast.Tuple, ast.JoinedStr)  # are joined and repeated by + and *
 
 
 def called(node: ast.AST | None) -> str:
@@ -22,28 +37,74 @@ def called(node: ast.AST | None) -> str:
     return getattr(function, "id", getattr(function, "attr", ""))
 
 
+def sites(node: ast.AST) -> Iterator[ast.BinOp | ast.FunctionDef]:
+    """The arithmetic and the functions in code, but for settings, layout and data, which is what draws."""
+    data = False
+    if isinstance(node, ast.BinOp | ast.FunctionDef):
+        data = any(DRAWS.fullmatch(called(one)) for one in ast.walk(node))
+        joined = isinstance(node, ast.BinOp) and isinstance(node.left, LISTS) | isinstance(node.right, LISTS)
+        if not data and not joined:
+            yield node
+    for child in ast.iter_child_nodes(node) if not LAYOUTS.fullmatch(called(node)) else ():
+        kept = isinstance(child, ast.FunctionDef) or not data
+        setting = SETTINGS.fullmatch(getattr(child, "arg", None) or "")
+        if kept and not setting and child is not getattr(node, "slice", None):
+            yield from sites(child)
+
+
 def names(*nodes: ast.AST) -> set[str]:
     """Return the names from outside that code reads."""
-    tables = [symtable.symtable(ast.unparse(node), "", "exec") for node in nodes]
-    found = {one.get_name() for table in tables for one in table.get_symbols() if one.is_referenced()}
+    return set[str]().union(*map(reads, nodes))
+
+
+@cache
+def symbols(node: ast.AST) -> symtable.SymbolTable:
+    """Return the names of code, and what it does with them."""
+    return symtable.symtable(ast.unparse(node), "", "exec")
+
+
+@cache
+def reads(node: ast.AST) -> frozenset[str]:
+    """Return the names from outside that a piece of code reads."""
+    tables = [symbols(node)]
+    found = {one.get_name() for one in tables[0].get_symbols() if one.is_referenced()}
     while tables := [inner for table in tables for inner in table.get_children()]:
-        symbols = [one for table in tables for one in table.get_symbols()]
-        found |= {one.get_name() for one in symbols if one.is_referenced() and one.is_global()}
-    return found
+        inside = [one for table in tables for one in table.get_symbols()]
+        found |= {one.get_name() for one in inside if one.is_referenced() and one.is_global()}
+    return frozenset(found)
 
 
-def bound(statement: ast.stmt) -> set[str]:
-    """Return the names that a statement binds or, as ``found.append(x)`` and ``found[k] = x`` do, alters."""
-    symbols = symtable.symtable(ast.unparse(statement), "", "exec").get_symbols()
-    found = {one.get_name() for one in symbols if one.is_assigned() or one.is_imported()}
-    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
-        return found
-    for node in ast.walk(statement):
+@cache
+def assigned(statement: ast.stmt) -> frozenset[str]:
+    """Return the names that a statement binds."""
+    found = symbols(statement).get_symbols()
+    return frozenset(one.get_name() for one in found if one.is_assigned() or one.is_imported())
+
+
+def listed(node: ast.AST) -> set[str]:
+    """Return the names that stand as they are in a tuple, or in what a loop goes over."""
+    whole = getattr(getattr(node, "func", None), "value", None)
+    parts = [*getattr(node, "elts", ()), *getattr(node, "args", ()), *([whole] if whole else [])]
+    return {node.id} if isinstance(node, ast.Name) else set[str]().union(*map(listed, parts))
+
+
+@cache
+def bound(statement: ast.stmt) -> frozenset[str]:
+    """Return the names that a statement binds or, as ``found.append(x)`` and ``found[k] = x`` do, alters.
+
+    What a loop appends to under the name of its target, it appends to something that it goes over.
+    """
+    altered, grown = set[str](), set[str]()
+    nodes = [] if isinstance(statement, ast.FunctionDef | ast.ClassDef) else [*ast.walk(statement)]
+    for node in nodes:
         stored = isinstance(getattr(node, "ctx", None), ast.Store)
         inside = node if stored else getattr(node.value, "func", None) if isinstance(node, ast.Expr) else None
         if isinstance(inside, ast.Subscript | ast.Attribute):
-            found |= names(inside.value)
-    return found
+            altered |= names(inside.value)
+            grown |= names(inside.value) if stored or called(getattr(node, "value", None)) in GROWS else set()
+    for loop in reversed([one for one in nodes if isinstance(one, ast.For)]):  # inner ones first
+        grown |= listed(loop.iter) if grown & listed(loop.target) else set()
+    return assigned(statement) | altered | grown
 
 
 def feeding(statements: Sequence[ast.stmt], wanted: Iterable[str]) -> tuple[set[int], set[str]]:
@@ -90,7 +151,10 @@ def forked(work: Callable[[], dict], seconds: float = 0.0) -> dict:
             json.dump(answer, file)
             file.flush()
             os._exit(0)
-        os.waitpid(child, 0)
+        killed = os.WTERMSIG(os.waitpid(child, 0)[1])
         file.seek(0)
         text = file.read()
-    return json.loads(text) if text.endswith("}") else {"error": "no end, or a crash"}
+    if text.endswith("}"):
+        return json.loads(text)
+    late = killed in (signal.SIGPROF, signal.SIGALRM)
+    return {"error": f"no end in {seconds:.0f} s" if late else f"a crash by signal {killed}"}

@@ -8,23 +8,17 @@ code, and what it reaches, is the same is not run again.
 
 from __future__ import annotations
 
-import ast
 import os
 from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from executable_claims.configuration import Book
-from executable_claims.dependencies import IMPORTS, find_module, imported
+from executable_claims.dependencies import IMPORTS, is_foreign
 from executable_claims.results import change_result, code_key, read_results, run_chapters
 from executable_claims.script import enter, execute, forked, read_statements
 
 SHIFTS = range(1, 21)
-
-
-def is_foreign(statement: ast.Import | ast.ImportFrom, book: Book, page: Path) -> bool:
-    """Whether a page imports nothing of the book by a statement."""
-    return not any(find_module(name, book, page.parent) for name in imported(statement, ""))
 
 
 def failures(book: Book, page: Path, shifts: Sequence[int]) -> Iterator[tuple[int, str]]:

@@ -12,6 +12,7 @@ _PREFIX = "application/papermill.record/"
 def say(**values: float | int | str) -> None:
     """Make values available to the prose of the same page as ``{glue:text}`name:.3g```, with full digits.
 
+    A value is that of a column of a check, or stands beside its law (``executable_claims.beside``).
     Raises ``ValueError`` naming a value that is neither text nor one finite number.
     """
     for name, value in values.items():

@@ -40,6 +40,14 @@ def law(x):
 measured = x * x * 3 + 2 * x
 {CHECK}"""
 LAW = "3 * x ** 2 + doubled(x)"
+SAY = """from IPython.display import display
+
+
+def say(**values):
+    for name, value in values.items():
+        data = {"application/papermill.record/text/plain": str(value)}
+        display(data, metadata={"scrapbook": {"name": name}}, raw=True)
+"""
 
 
 @pytest.fixture
@@ -52,6 +60,7 @@ def write(tmp_path, monkeypatch):
     (tmp_path / "pyproject.toml").write_text(TABLE)
     (tmp_path / "book/claims/made2000.yml").write_text(LEDGER)
     (tmp_path / "theory.py").write_text("def doubled(x):\n    return 2.0 * x\n")
+    (tmp_path / "prose.py").write_text(SAY)
 
     def written(code):
         page.write_text(f"{HEAD}```{{code-cell}} python3\n{code}\n```\n")
@@ -68,12 +77,12 @@ def attacked(*options):
 
 def test_what_is_measured_sharply_is_noticed_whatever_is_changed(write):
     page = write(SQUARES)
-    texts = "\n".join(read_chapter(find_book(), page)[2])
+    texts = "\n".join(read_chapter(find_book(), page)[1])
     afters = "3.15 * x ** 2, 3 / x ** 2, x ** 2.1, x ** (2 / 2), 3 * x ** 2 - doubled(x), 1.05 * law(...)"
     assert all(f"-> {after}" in texts for after in afters.split(", "))
     code, entry = attacked()
     assert code == 0 and entry["survivors"] == [] and "partial" not in entry
-    assert entry["noticed"] == entry["changes"] > 8
+    assert entry["noticed"] == entry["changes"] == entry["refused"]["made2000-law"] > 8
 
 
 def test_a_survivor_is_listed_with_how_far_it_moves_and_keeps_its_reason(write, capsys):
@@ -97,7 +106,7 @@ def test_settings_drawings_and_what_is_measured_are_not_attacked(write):
     page = write(
         "steps = 2 * 17\nz = np.linspace(0, 3 * 19, 5)\n" + SQUARES.replace("rtol=RTOL", "rtol=RTOL * 23")
     )
-    before = {re.split(": | -> ", one)[1] for one in read_chapter(find_book(), page)[2]}
+    before = {re.split(": | -> ", one)[1] for one in read_chapter(find_book(), page)[1]}
     assert before == {LAW, "3 * x ** 2", "x ** 2", "law(...)", "doubled(...)"}
 
 
@@ -130,7 +139,9 @@ def test_a_chapter_that_was_interrupted_goes_on_and_one_that_is_done_is_not_run(
     monkeypatch.setattr("executable_claims.attack.outcomes", None)
     monkeypatch.setattr(os, "dup2", lambda *_: None)
     assert attack(find_book(), "part/page", page, 9999).endswith("0 survived, 0 of them with a reason")
-    finished = {one: {"outcome": "noticed"} for one in read_chapter(find_book(), page)[2]}
+    finished = {
+        one: {"outcome": "noticed", "claim": "made2000-law"} for one in read_chapter(find_book(), page)[1]
+    }
     last = finished.popitem()
     partial = {"part/page": {"partial": {"key": whole["key"], "finished": finished}}}
     RESULTS.write_text(json.dumps(partial))
@@ -143,12 +154,12 @@ def test_a_chapter_that_was_interrupted_goes_on_and_one_that_is_done_is_not_run(
 
 def test_two_runs_at_once_lose_nothing_of_each_other():
     changes = dict.fromkeys(("one", "other"), ({"before": "1", "after": "2"}, 0, None))
-    noticed, entry = {"outcome": "noticed"}, {"survivors": []}
+    noticed, entry = {"outcome": "noticed", "claim": "a-law"}, {"survivors": []}
     for text in ("one", "other", "one"):
         entry = with_change(entry, "key", text, noticed)
-    whole = closed(entry, "key", changes, [*changes])
-    assert whole["noticed"] == whole["changes"] == 2
-    assert closed(with_change(whole, "key", "other", noticed), "key", changes, [*changes]) == whole
+    whole = closed(entry, "key", changes, [*changes], {})
+    assert whole["noticed"] == whole["changes"] == whole["refused"]["a-law"] == 2
+    assert closed(with_change(whole, "key", "other", noticed), "key", changes, [*changes], {}) == whole
 
 
 def test_a_sample_of_the_changes_is_tried_and_a_larger_one_after_it(write):
@@ -156,7 +167,8 @@ def test_a_sample_of_the_changes_is_tried_and_a_larger_one_after_it(write):
     few = attacked("--sample", "3")[1]
     assert few["tried"] == few["noticed"] == 3 < few["changes"]
     assert attacked("--sample", "2")[1] == few
-    assert attacked()[1] == {**few, "tried": few["changes"], "noticed": few["changes"]}
+    tried = few["changes"]
+    assert attacked()[1] == {**few, "tried": tried, "noticed": tried, "refused": {"made2000-law": tried}}
 
 
 def count(entry, number):
@@ -194,20 +206,72 @@ def test_what_a_module_of_the_book_draws_when_it_is_imported_is_shifted_too(writ
     assert "part/page fails with BOOK_SEED=7 ClaimFailed" in capsys.readouterr().out
 
 
-def test_a_change_without_end_is_noticed(write):
+def test_a_change_without_end_is_no_notice(write, capfd):
     law = "def law(x):\n    y = x.max()\n    while y >= 1:\n        y = y / 2\n    return y + 0 * x\n\n\n"
     endless = f"{law}measured = [0.5]"
     head = SQUARES.partition("def law")[0]
     write(f"{head}\n{endless}\n{CHECK}".replace("array([1.0, 2.0])", "array([1.0])"))
     code, entry = attacked()
-    assert code == 0 and entry["noticed"] == entry["changes"] - entry["moves_nothing"] - entry["survived"] > 2
+    assert code == 0 and entry["crashed"] == 1 and entry["noticed"] > 2
+    assert "y / 2 -> y * 2\n    crashed: no end in 2 s" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("picked", "error"),
+    [
+        (
+            "float({2: 5.0}.get(int(x[0] + 1), 'no'))",
+            "cell 1: ValueError: could not convert string to float: 'no'",
+        ),
+        ("{2: 5.0}.get(int(x[0] + 1)) or os.kill(os.getpid(), 9)", "a crash by signal 9"),
+    ],
+)
+def test_a_crash_is_no_notice_and_is_counted_apart(write, capfd, picked, error):
+    write(f"{SQUARES}\nimport os\nfrom prose import say\nsay(picked={picked})")
+    code, entry = attacked()
+    assert code == 0 and (entry["crashed"], entry["moves_nothing"], entry["survived"]) == (2, 1, 0)
+    assert f"x[0] + 1 -> x[0] - 1\n    crashed: {error}" in capfd.readouterr().out
+
+
+def test_what_moves_only_a_value_that_is_said_survives(write):
+    write(f"{SQUARES}\nfrom prose import say\nsay(third=7 * x[1], word='seven')")
+    entry = attacked()[1]
+    assert {one["moves"] for one in entry["survivors"]} == {
+        "said third by 0.7 of 14",
+        "said third by 10 of 14",
+        "said third by 7 of 14",
+    }
+    assert entry["refused"] == {"made2000-law": entry["noticed"]}
+    unreached = ["third (cell 1, line 17: a formula of typed numbers)"]
+    assert entry["coverage"] == {"said": 2, "unreached": unreached, "curves": 0, "curves_unreached": 0}
+
+
+def test_what_moves_only_a_curve_survives(write):
+    drawing = "import matplotlib.pyplot as plt\nfig, axes = plt.subplots()\naxes.{}\nplt.show()"
+    write(f"{SQUARES}\n{drawing.format('plot(x, 7 * x)')}")
+    moves = {one["after"]: one["moves"] for one in attacked()[1]["survivors"]}
+    assert moves["7.35 * x"] == "curve 1, column 2 of the figure of cell 1 by 0.7 of 14"
+    write(f"{SQUARES}\n{drawing.format('plot([0.5] * int(7 * x[1]))')}")
+    moves = {one["after"]: one["moves"] for one in attacked()[1]["survivors"]}
+    assert moves["7 / x[1]"].startswith("curve 1, column 1 of the figure of cell 1 in another shape")
+
+
+@pytest.mark.parametrize(
+    "shown", ["say(third={}[1])", "import matplotlib.pyplot as plt\nplt.subplots()[1].plot(x, {})"]
+)
+def test_a_value_and_a_curve_beside_their_law_are_guarded(write, capfd, shown):
+    both = "beside(7 * x, np.array([7.0, 14.0]), rtol=0.01)"
+    write(f"{SQUARES}\nfrom executable_claims import beside\nfrom prose import say\n{shown.format(both)}")
+    entry = attacked()[1]
+    assert (entry["survived"], entry["crashed"]) == (0, 0) and entry["refused"]["beside"] >= 3
+    assert "noticed: cell 1: beside its law: measured " in capfd.readouterr().out
 
 
 def test_a_chapter_that_fails_as_it_is_is_said(write, capfd):
     write(SQUARES.replace("* 3 + 2", "* 4 + 2"))
     with pytest.raises(SystemExit, match="True"):
         main(["part/page"])
-    assert "part/page fails as it is: ClaimFailed: made2000-law" in capfd.readouterr().out
+    assert "part/page fails as it is: Refusal: made2000-law" in capfd.readouterr().out
 
 
 @pytest.mark.parametrize(

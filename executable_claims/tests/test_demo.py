@@ -252,11 +252,11 @@ def test_what_is_recorded_of_a_page_that_is_gone_is_said(mistaken, how):
     assert GONE in mistaken[how]
 
 
-def test_a_wrong_theory_fails_the_tests_too_and_names_the_claim(environment, built, tmp_path):
+def test_a_wrong_theory_fails_the_tests_too_and_what_has_failed_is_not_kept(environment, built, tmp_path):
     folder, (old, new, message) = copied(built, tmp_path), MISTAKEN["wrong_law"]
-    changed(folder, (old, new))  # the text of the other cells is compared before they run
-    code, output = run(environment, folder, "-m", "pytest", "-q", PAGE)
-    assert code and re.search(message, output), output
+    changed(folder, (old, new))
+    for code, output in (run(environment, folder, "-m", "pytest", "-q", PAGE), build(environment, folder)):
+        assert code and re.search(message, output), output
 
 
 def test_a_cell_that_is_no_python_is_named_by_the_build_and_the_tests(environment, built, tmp_path):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from executable_claims import ledger
-from executable_claims.comparison import compare, notices, part, resolution
+from executable_claims.comparison import beside, compare, notices, part, resolution
 from executable_claims.ledger import Claim, Paper, Thing, read_paper
 from executable_claims.processor import kernels
 from executable_claims.verify import MIME, ClaimFailed, Variant, verify, verify_all
@@ -27,6 +27,7 @@ LISTED = (
     replace(BASE, id="toy-e", expected="not here", reason="The data are lost."),
 )
 FINITE = st.floats(-1e6, 1e6)
+VALUES = np.array([1.0, 2.0])
 PRINTED = Variant("as printed", predicted=3.0)
 
 
@@ -79,6 +80,36 @@ def test_the_entry_shown_is_the_worst_in_units_of_its_tolerance():
 def test_an_error_as_large_as_its_tolerance_holds_and_one_beyond_the_largest_float_never():
     assert compare(1.5, {"predicted": 1.0}, atol=0.5).holds
     assert not compare(1e308, {"predicted": -1.5e308}, rtol=0.9).holds
+
+
+@given(st.data(), arrays(float, st.integers(1, 5), elements=FINITE), st.floats(0, 0.5), st.floats(0, 10))
+def test_a_value_beside_its_law_is_itself_or_refused(data, values, rtol, atol):
+    near = st.sampled_from([*values, values[0] + 2 * atol]) | FINITE
+    law = data.draw(near | arrays(float, len(values), elements=near))
+    if compare(values, {"predicted": law}, rtol, atol).holds:
+        assert beside(values, law, rtol=rtol, atol=atol) is values
+    else:
+        with pytest.raises(AssertionError, match=r"^beside its law: measured "):
+            beside(values, law, rtol=rtol, atol=atol)
+
+
+@pytest.mark.parametrize(
+    ("given_", "message"),
+    [
+        ((np.nan, 1.0), "measured holds nan, allowed: finite numbers"),
+        ((1.0, np.inf), "predicted holds inf, allowed: finite numbers"),
+        (("one", 1.0), "measured is 'one', allowed: real numbers"),
+        (([], 1.0), "measured is empty"),
+        ((1.0, [1.0, 2.0]), r"predicted has shape \(2,\), but measured has shape \(\)"),
+        ((VALUES, VALUES), "predicted is measured itself, allowed: what another route gives"),
+    ],
+)
+def test_bad_input_beside_a_law_is_refused(given_, message):
+    with pytest.raises(ValueError, match=message):
+        beside(*given_, rtol=0.1)
+    for name, value in (("rtol", 1.0), ("rtol", -0.1), ("atol", -0.1), ("atol", np.nan)):
+        with pytest.raises(ValueError, match=f"{name} "):
+            beside(1.0, 2.0, **{name: value})
 
 
 # --- resolution --------------------------------------------------------------------------------------------

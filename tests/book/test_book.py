@@ -14,6 +14,7 @@ import yaml
 from executable_claims.chapters import CHECK_TAG, cells, code_cells, tree_of
 from executable_claims.chapters import decided as decided_by_code
 from executable_claims.configuration import find_book, read_json
+from executable_claims.coverage import covered, shown
 from executable_claims.ledger import find_claim, read_ledger
 from executable_claims.recorded import read_record, record_path, recorded_claims
 
@@ -157,6 +158,14 @@ def coarse(claim: str, record: dict) -> bool:
 def test_checks_have_the_resolution_asked_for():
     found = {claim for claim, entry in recorded_claims(find_book(ROOT)).items() if coarse(claim, entry)}
     assert found == set(EXCEPTIONS["resolution"]), "the list may only shrink: a check that is fine leaves it"
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=name)
+def test_checks_reach_what_a_chapter_says(path):
+    missed = covered(shown(find_book(ROOT), path))["unreached"]
+    listed = EXCEPTIONS["unreached"].get(name(path).removesuffix(".md"), 0)
+    assert len(missed) <= listed, f"no check reaches {'; '.join(missed)}; allowed: {listed}"
+    assert len(missed) == listed, f"the list may only shrink: {len(missed)} are left"
 
 
 def test_the_results_of_the_benchmarks_are_small_and_name_no_machine():

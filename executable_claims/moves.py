@@ -1,0 +1,130 @@
+"""What a run of a chapter compares, says and draws, and how far it has moved from what another run does."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from executable_claims.comparison import MISSED
+
+ROUNDING = 1e-6  # what moves by less of its size, as what a solver finds does, has not moved
+MOVES = 4  # so many are said of a change
+GLUED = "application/papermill.record/text/plain"  # of a value that the prose quotes
+# What artists of matplotlib have of their data, methods and attributes.
+DATA = ("get_xydata", "get_offsets", "get_array", "get_coordinates", "U", "V")
+
+
+class Refusal(AssertionError):
+    """A check has refused, and says which claim."""
+
+    def __init__(self, claim: str, text: str) -> None:
+        super().__init__(text)
+        self.claim = claim
+
+
+def refusing(check: Callable, *label: str) -> Callable:
+    """Return a check whose errors are refusals of what the label says, or of the claim that it is given."""
+
+    def checked(*given: Any, **named: Any) -> Any:
+        try:
+            return check(*given, **named)
+        except (AssertionError, ValueError) as error:
+            raise Refusal((*label, *given)[0], str(error)) from None
+
+    return checked
+
+
+def comparing(verify: Callable, seen: list) -> Callable:
+    """Return a ``verify`` that notes the numbers that it compares, those of its variants as well."""
+
+    def noted(claim: str, **given: Any) -> Any:
+        record: dict[str, list[float]] = {}
+        for role in ("", "printed ", "control "):
+            values = getattr(given.get(role[:-1]), "__dict__", {}) if role else given
+            both = [name for name in ("measured", *MISSED) if values.get(name) is not None]
+            record |= {role + name: np.asarray(values[name], float).ravel().tolist() for name in both}
+        seen.append([f" of {claim}", record])
+        return refusing(verify)(claim, **given)
+
+    return noted
+
+
+def saying(seen: list) -> Callable:
+    """Return a ``display`` that notes the values that the prose quotes; what is no number, by its text."""
+
+    def noted(*shown: Any, metadata: Any = None, **_: Any) -> None:
+        for text in (data[GLUED] for data in shown if isinstance(data, dict) and GLUED in data):
+            name = f"said {metadata['scrapbook']['name']}"
+            try:
+                seen.append(["", {name: [float(text)]}])
+            except ValueError:
+                seen.append(["", {f"{name}, {text}": []}])
+
+    return noted
+
+
+def draw(name: str, seen: list) -> None:
+    """Note what the open figures show at the end of their cell, and close them."""
+    if pyplot := sys.modules.get("matplotlib.pyplot"):
+        seen += [[f" of {name}", curves(pyplot.figure(number))] for number in pyplot.get_fignums()]
+        pyplot.close("all")
+
+
+def curves(figure: Any) -> dict[str, list[float]]:
+    """Return the data that a figure draws, by artist, those of points by coordinate."""
+    data: dict[str, list[float]] = {}
+    kinds = ("lines", "collections", "patches", "images")
+    artists = [artist for axes in figure.axes for kind in kinds for artist in getattr(axes, kind)]
+    for k, artist in enumerate(artists, 1):
+        parts = [getattr(artist, name, None) for name in DATA]
+        tables = [part() if callable(part) else part for part in parts]
+        if hasattr(artist, "get_paths") and not hasattr(artist, "get_coordinates"):
+            tables += [np.concatenate([np.zeros((0, 2)), *(path.vertices for path in artist.get_paths())])]
+        elif hasattr(artist, "get_patch_transform"):
+            tables += [artist.get_patch_transform().transform(artist.get_path().vertices)]
+        columns: list[np.ndarray] = []
+        for table in (part for part in tables if part is not None):
+            values: np.ndarray = np.ma.filled(np.ma.asarray(table, float), np.nan)
+            columns += [*values.T] if values.ndim == 2 and values.shape[1] == 2 else [values]
+        data |= {f"curve {k}, column {j}": part.ravel().tolist() for j, part in enumerate(columns, 1)}
+    return data
+
+
+def distance(before: Sequence[float] | None, after: Sequence[float] | None) -> tuple[float, float]:
+    """Return how far numbers are from what they were, at most, and the largest of these, both finite.
+
+    What has another shape, or lacks other numbers, is infinitely far.
+    """
+    old, new = (np.array([] if numbers is None else numbers, float) for numbers in (before, after))
+    size = float(np.abs(old[np.isfinite(old)]).max(initial=0))
+    if (
+        (before is None) != (after is None)
+        or old.shape != new.shape
+        or (np.isnan(old) != np.isnan(new)).any()
+    ):
+        return np.inf, size
+    other = (old != new) & ~np.isnan(old)
+    return float(np.abs(old[other] - new[other]).max(initial=0)), size
+
+
+def moved(before: Iterable, after: Iterable) -> str:
+    """Say how far what of which claim, value or figure has moved; nothing if none has."""
+    before, after, texts = [*before], [*after], list[str]()
+    if [group for group, _ in before] != [group for group, _ in after]:
+        return "which claims, values and figures there are"
+    for (group, old), (_, new) in zip(before, after, strict=True):
+        apart = {name: distance(old.get(name), new.get(name)) for name in {**old, **new}}
+        far = [name for name, (by, size) in apart.items() if by > ROUNDING * (size or 1.0)]
+        own = [name for name in far if not name.startswith("control")]
+        typed = all(x == round(x) for name in MISSED for x in old.get(name, ()))
+        # A control that moves alone counts too: it shows something else than it says.
+        if (far and not own) or any(typed or name != "measured" for name in own):
+            for name in own or far:
+                by, size = apart[name]
+                how = f"by {by:.2g} of {size:.2g}" if by < np.inf else "in another shape"
+                texts.append(f"{name}{group} {how}")
+    more = [f"and {len(texts) - MOVES} more"] if len(texts) > MOVES else []
+    return "; ".join([*texts[:MOVES], *more])
