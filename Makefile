@@ -46,9 +46,9 @@ $(SITE): .venv/installed $(SOURCES)
 	@echo "The book is in $(SITE); 'make serve' opens it."
 
 test: .venv/installed browser lint ## run the tests of lib, every chapter under nbval, and the site in a browser
-	$(RUN) pytest -n 2 --dist loadfile --ignore tests/site
+	$(RUN) pytest -n 2 --dist loadfile --no-loadscope-reorder --ignore tests/site
 	@$(MAKE) --no-print-directory book
-	$(RUN) pytest tests/site
+	$(RUN) pytest -n 2 --dist worksteal tests/site
 
 quick: .venv/installed ## before a commit, in a minute: style, types, and the tests nearest to what changed
 	$(RUN) ruff format --check . && $(RUN) ruff check .
@@ -90,7 +90,7 @@ lint: .venv/installed ## check the style of the code, in chapters too, and its t
 	$(RUN) mypy
 
 record: .venv/installed ## run the chapters and record the text of their verdicts in tests/recorded
-	$(RUN) pytest -n 2 --dist loadfile --record book
+	$(RUN) pytest -n 2 --dist loadfile --no-loadscope-reorder --record book
 
 zip: ## pack the built site into one file that works from the disk
 	@test -f $(SITE) || $(MAKE) book

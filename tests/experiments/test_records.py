@@ -223,10 +223,10 @@ def test_seeds_are_in_order_whenever_they_finished_and_a_record_is_as_it_was_wri
 
 
 def test_what_a_command_computes_on_a_machine_is_one_run():
-    other = RUN | {"hardware": {"cores": 1024}}
+    command = {name: value for name, value in RUN.items() if name != "hardware"}
     record = filled((1, 0))
-    record = record.with_seed(other, 2, {"square": 4}, {}, 3.0, 90.0)
-    record = record.with_seed(RUN, 3, {"square": 9}, {}, 2.0, 70.0)
+    record = record.with_seed(command, 2, {"square": 4}, {"hardware": {"cores": 1024}}, 3.0, 90.0)
+    record = record.with_seed(command, 3, {"square": 9}, {"hardware": {"cores": 2}}, 2.0, 70.0)
     second, first = record.runs
     assert (first["seeds"], second["seeds"]) == ([0, 1, 3], [2])
     assert (first["compute_s"], first["peak_memory_mib"]) == (5.0, 81.0)
