@@ -94,8 +94,8 @@ class Verdict:
 
     The text holds no digit that is computed, so that it is the same on every machine; :meth:`record` has all.
     ``resolution`` says how wrong a theory would have been noticed, ``None`` for a target of zero without a
-    scale, and ``notices`` says it in words; ``families`` says what was drawn, ``row`` where the worst entry is
-    from.
+    scale, and ``notices`` says it in words; ``families`` says what was drawn, ``row`` which row of a table is
+    the worst.
     """
 
     claim: Claim

@@ -479,7 +479,7 @@ def test_a_table_says_what_was_drawn_and_which_row_is_the_worst():
     assert verdict.row == "family narrow, seed 3, power 4"
     assert verdict.row not in repr(verdict) and verdict.row in verdict._repr_mimebundle_()["text/html"]
     wrong = {**TABLE, "measured": [1.0, 2.5, 4.0]}
-    with pytest.raises(ClaimFailed, match="fails at family wide, seed 4, power 2: measured 2.5"):
+    with pytest.raises(ClaimFailed, match=r"fails at family wide, seed 4, power 2: measured 2\.5"):
         check(measured=None, predicted=None, table=wrong, control=CUBE)
 
 
