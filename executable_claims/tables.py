@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -57,12 +58,17 @@ def keys(table: Mapping[str, Any]) -> list[str]:
 
 
 def drawn(table: Mapping[str, Any]) -> str:
-    """Say how many rows of which family there are, and over what else they range, as counted."""
+    """Say how many draws of which family there are, and over what else the rows range, as counted."""
     parts = []
     names = keys(table)
     if FAMILY in names:
-        counts = Counter(map(str, np.asarray(table[FAMILY])))
-        parts.append(", ".join(f"{family} {count}" for family, count in counts.items()))
+        families = list(map(str, np.asarray(table[FAMILY])))
+        # Of one draw there may be several rows.
+        rows = dict.fromkeys(
+            zip(families, np.asarray(table[SEED]) if SEED in table else count(), strict=False)
+        )
+        counts = Counter(family for family, _ in rows)
+        parts.append(", ".join(f"{family} {number}" for family, number in counts.items()))
     for name in names:
         if name not in (FAMILY, SEED):
             parts.append(f"{name.replace('_', ' ')} {span(np.asarray(table[name]))}")

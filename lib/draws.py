@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from lib.checks import whole
 from lib.seeds import generator, named
 
@@ -64,17 +66,16 @@ def runs(run: Callable[..., Any], drawn: Iterable[Draw]) -> list[Draw]:
 def table(measure: Callable[..., Any], drawn: Iterable[Draw]) -> DataFrame:
     """Return what is measured of the draws as a data frame: their keys, then what a measure says.
 
-    ``measure`` returns one row, a mapping by the names of its columns, or yields several.  Raises
-    ``ValueError`` if it says something else, or if there is no row.
+    ``measure`` returns a row, a mapping by the names of its columns, or yields several; entries that are
+    arrays of one length are as many rows.  Raises ``ValueError`` if it says something else, or no row.
     """
-    from pandas import DataFrame  # takes half a second
+    from pandas import DataFrame, concat  # take most of a second
 
     rows = [{**draw.keys, **row} for draw in drawn for row in said(measure, draw)]
     if not rows:
-        raise ValueError(
-            f"{measure.__name__} measures nothing, allowed: draws of which it says one row or more"
-        )
-    return DataFrame(rows)
+        raise ValueError(f"{measure.__name__} measures nothing, allowed: a row or more of each draw")
+    frames = [DataFrame(row if any(map(np.ndim, row.values())) else [row]) for row in rows]
+    return concat(frames, ignore_index=True)
 
 
 def said(measure: Callable[..., Any], draw: Draw) -> Iterator[Mapping[str, Any]]:

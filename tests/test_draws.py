@@ -1,4 +1,4 @@
-"""Draws belong to the name, the family and the seed that their rows tell; a table holds what is said of them."""
+"""Draws belong to the name, the family and the seed that their rows tell; a table has all that is said."""
 
 import numpy as np
 import pytest

@@ -476,6 +476,9 @@ def test_a_table_is_compared_as_its_columns_are():
 def test_a_table_says_what_was_drawn_and_which_row_is_the_worst():
     verdict = check(measured=None, predicted=None, table=TABLE, control=CUBE, families="by hand")
     assert verdict.families == "by hand; wide 2, narrow 1; power 1 to 4 (3 values)"
+    twice = {name: column * 2 for name, column in TABLE.items()}
+    again = check(measured=None, predicted=None, table=twice, control=CUBE)
+    assert again.families == "wide 2, narrow 1; power 1 to 4 (3 values)", "of a draw there may be two rows"
     assert verdict.row == "family narrow, seed 3, power 4"
     assert verdict.row not in repr(verdict) and verdict.row in verdict._repr_mimebundle_()["text/html"]
     wrong = {**TABLE, "measured": [1.0, 2.5, 4.0]}
