@@ -28,7 +28,7 @@ EVEN = 0.5  # from this tightening on a bound is said to have room
 class Comparison:
     """The worst entry of a measurement against its targets, as plain floats.
 
-    ``error`` and ``tolerance`` belong to the entry shown, the one with the largest error in units of its
+    ``error`` and ``tolerance`` belong to the ``entry`` shown, the one with the largest error in units of its
     tolerance; ``size`` counts the entries and ``failing`` those outside.  ``quartiles`` are the least, the
     three quartiles and the largest of the measured entries: they tell when the other entries move.
     """
@@ -38,6 +38,7 @@ class Comparison:
     tolerance: float
     size: int
     failing: int
+    entry: int
     quartiles: tuple[float, ...]
     predicted: float | None = None
     at_most: float | None = None
@@ -142,6 +143,7 @@ def compare(
         tolerance=float(allowed.flat[worst]),
         size=values.size,
         failing=int(outside.sum()),
+        entry=int(entry),
         quartiles=tuple(np.quantile(values, [0, 0.25, 0.5, 0.75, 1], method="lower").tolist()),
         **{name: float(target.flat[entry]) for name, target in theory.items()},
     )

@@ -92,8 +92,8 @@ def possible() -> dict[str, Generation]:
 def noting(verify: Callable, records: list[dict]) -> Callable:
     """Return a ``verify`` that notes the records of its verdicts."""
 
-    def noted(claim: str, **given: Any) -> Any:
-        verdict = verify(claim, **given)
+    def noted(*given: Any, **named: Any) -> Any:
+        verdict = verify(*given, **named)
         records.append(verdict.record())
         return verdict
 

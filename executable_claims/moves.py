@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from executable_claims.comparison import MISSED
+from executable_claims.tables import array, named
 
 ROUNDING = 1e-6  # what moves by less of its size, as what a solver finds does, has not moved
 MOVES = 4  # so many are said of a change
@@ -40,14 +41,18 @@ def refusing(check: Callable, *label: str) -> Callable:
 def comparing(verify: Callable, seen: list) -> Callable:
     """Return a ``verify`` that notes the numbers that it compares, those of its variants as well."""
 
-    def noted(claim: str, **given: Any) -> Any:
+    def noted(claim: str, table: Any = None, **given: Any) -> Any:
         record: dict[str, list[float]] = {}
         for role in ("", "printed ", "control "):
             values = getattr(given.get(role[:-1]), "__dict__", {}) if role else given
+            own = table if values.get("table") is None else values["table"]
+            if own is not None and not role:
+                values = named(own, values)
             both = [name for name in ("measured", *MISSED) if values.get(name) is not None]
-            record |= {role + name: np.asarray(values[name], float).ravel().tolist() for name in both}
+            columns = {name: np.asarray(array(own, name, values[name]), float) for name in both}
+            record |= {role + name: column.ravel().tolist() for name, column in columns.items()}
         seen.append([f" of {claim}", record])
-        return refusing(verify)(claim, **given)
+        return refusing(verify)(claim, table, **given)
 
     return noted
 

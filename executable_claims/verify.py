@@ -8,13 +8,14 @@ that could not have failed is no check.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from html import escape
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from executable_claims import tables
 from executable_claims.comparison import (
     MISSED,
     Comparison,
@@ -44,21 +45,23 @@ class Variant:
 
     ``what`` says in words what was changed.  Give ``measured`` when a hypothesis was broken, and one of
     ``predicted``, ``at_most``, ``at_least`` when the theory was made wrong; what is not given is taken
-    from the claim's own comparison.  ``share`` is the part of the entries, above 0 and at most 1, that must
-    fail: all of them where nothing else is said.  Raises ``ValueError`` without words, when nothing is
-    changed, and for another share.
+    from the claim's own comparison.  A text names a column of the claim's table.  ``table`` is another one,
+    whose columns take the place of the claim's.  ``share`` is the part of the entries, above 0 and at most 1,
+    that must fail: all of them where nothing else is said.  Raises ``ValueError`` without words, when nothing
+    is changed, and for another share.
     """
 
     what: str
-    measured: ArrayLike | None = None
-    predicted: ArrayLike | None = None
-    at_most: ArrayLike | None = None
-    at_least: ArrayLike | None = None
+    measured: ArrayLike | str | None = None
+    predicted: ArrayLike | str | None = None
+    at_most: ArrayLike | str | None = None
+    at_least: ArrayLike | str | None = None
     share: float = 1.0
+    table: Mapping[str, ArrayLike] | None = None
 
     def __post_init__(self) -> None:
         _refuse_blank("what", self.what)
-        if self.measured is None and not targets_of(vars(self)):
+        if self.measured is None and self.table is None and not targets_of(vars(self)):
             raise ValueError(
                 f"{self.what!r} changes nothing, allowed: measured or one of {', '.join(MISSED)}"
             )
@@ -91,7 +94,8 @@ class Verdict:
 
     The text holds no digit that is computed, so that it is the same on every machine; :meth:`record` has all.
     ``resolution`` says how wrong a theory would have been noticed, ``None`` for a target of zero without a
-    scale, and ``notices`` says it in words; ``families`` what was drawn.
+    scale, and ``notices`` says it in words; ``families`` says what was drawn, ``row`` which row of a table is
+    the worst.
     """
 
     claim: Claim
@@ -104,6 +108,7 @@ class Verdict:
     printed: Varied | None = None
     data: str | None = None
     families: str | None = None
+    row: str = ""
     resolution: float | None = None
     notices: str = ""
 
@@ -127,7 +132,8 @@ class Verdict:
         return {**asdict(self), "kernels": kernels()}
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
-        measured = f"{self!r}\n  {self.comparison}; {self.notices}\n  control: {self.control.comparison}"
+        at = f" (at {self.row})" if self.row else ""
+        measured = f"{self!r}\n  {self.comparison}{at}; {self.notices}\n  control: {self.control.comparison}"
         html = f"<pre>{escape(measured)}</pre>"
         return {"text/plain": repr(self), "text/html": html, MIME: [self.record()]}
 
@@ -158,10 +164,24 @@ def _refuse_blank(name: str, value: str) -> None:
         raise ValueError(f"{name} is {value!r}, allowed: a phrase in words")
 
 
-def _compared(role: str, variant: Variant, check: Mapping[str, Any]) -> Varied:
-    """What becomes of a comparison with the variant; refuse one that fails whatever was measured."""
+def _read(role: str, variant: Variant, table: Mapping[str, Any] | None, known: Mapping[str, Any]) -> Variant:
+    """A variant with arrays for the columns that it names, of its own table or of the claim's.
+
+    ``known`` are the names that the claim gives to what it compares, which its own table has as well.
+    """
     if not isinstance(variant, Variant):
         raise ValueError(f"{role} is {variant!r}, allowed: a Variant, which must fail")
+    changed = {name: getattr(variant, name) for name in (tables.MEASURED, *MISSED)}
+    changed = {name: value for name, value in changed.items() if value is not None}
+    if variant.table is not None:
+        targets = targets_of(changed) or targets_of(known)
+        own = {tables.MEASURED: known[tables.MEASURED], **targets, **changed}
+        return replace(variant, table=None, **tables.columns(variant.table, own))
+    return variant if table is None else replace(variant, **tables.columns(table, changed))
+
+
+def _compared(role: str, variant: Variant, check: Mapping[str, Any]) -> Varied:
+    """What becomes of a comparison with the variant; refuse one that fails whatever was measured."""
     targets, changed = check["targets"], targets_of(vars(variant))
     measured = check["measured"] if variant.measured is None else variant.measured
     try:
@@ -201,13 +221,23 @@ def _refuse_near(role: str, variant: Variant, check: Mapping[str, Any]) -> None:
         )
 
 
+def _refuse_same(check: Mapping[str, Any], columns: bool) -> None:
+    """Refuse a measurement that is compared with itself, and a column of the same bits that is no count."""
+    measured, exact = check["measured"], check["rtol"] == check["atol"] == 0
+    for name, target in check["targets"].items():
+        same = columns and not exact and np.array_equal(target, measured) and np.ptp(target) > 0
+        if same or (isinstance(target, np.ndarray) and target is measured):
+            raise ValueError(f"{name} is measured itself, allowed: what another route gives")
+
+
 def verify(
     claim_id: str,
+    table: Mapping[str, ArrayLike] | None = None,
     *,
-    measured: ArrayLike,
-    predicted: ArrayLike | None = None,
-    at_most: ArrayLike | None = None,
-    at_least: ArrayLike | None = None,
+    measured: ArrayLike | str | None = None,
+    predicted: ArrayLike | str | None = None,
+    at_most: ArrayLike | str | None = None,
+    at_least: ArrayLike | str | None = None,
     rtol: float = 0.0,
     atol: float = 0.0,
     because: str,
@@ -219,7 +249,10 @@ def verify(
 ) -> Verdict:
     """Decide one claim of the ledger by a measurement and a negative control.
 
-    ``measured`` is compared with ``predicted`` or with bounds as in :func:`.comparison.compare`;
+    ``measured`` is compared with ``predicted`` or with bounds as in :func:`.comparison.compare`.  Of a
+    ``table``, a mapping of columns, they are the columns of these names, or those that a text names; the
+    columns before the measured one say where a row is from, and the verdict says what was drawn and which row
+    is the worst.
     ``because`` says where the tolerance comes from.  ``control`` must fail.  ``families`` says what was
     drawn, ``scale`` what a target of zero is small beside.  For a claim that the ledger expects to be
     corrected or refuted, the comparison is the repaired statement or the evidence, and ``printed`` is the
@@ -233,10 +266,20 @@ def verify(
     """
     claim = find_claim(claim_id)
     where = f"{claim_id} ({claim.place})"
-    targets = targets_of({"predicted": predicted, "at_most": at_most, "at_least": at_least})
-    check: dict[str, Any] = {"measured": measured, "targets": targets, "rtol": rtol, "atol": atol}
-    variants = {"control": control} | ({} if printed is None else {"printed": printed})
+    given = {"measured": measured, "predicted": predicted, "at_most": at_most, "at_least": at_least}
     try:
+        known = given if table is None else tables.named(table, given)
+        values = given if table is None else tables.columns(table, known)
+        if (measured := values[tables.MEASURED]) is None:
+            raise ValueError("measured is missing, allowed: what was measured, or a table with such a column")
+        check: dict[str, Any] = {
+            "measured": measured,
+            "targets": targets_of(values),
+            "rtol": rtol,
+            "atol": atol,
+        }
+        variants = {"control": control} | ({} if printed is None else {"printed": printed})
+        variants = {role: _read(role, variant, table, known) for role, variant in variants.items()}
         for name, text in (("because", because), ("data", data), ("families", families)):
             if text is not None:
                 _refuse_blank(name, text)
@@ -244,12 +287,12 @@ def verify(
             scale = number("scale", scale, positive=True)
         main = compare(**check)
         finest, words = resolution(**check, scale=scale)
-        for name, target in targets.items():
-            if isinstance(target, np.ndarray) and target is measured:
-                raise ValueError(f"{name} is measured itself, allowed: what another route gives")
+        _refuse_same(check, columns=table is not None)
+        row = "" if table is None else tables.place(table, main.entry)
         varied: dict[str, Any] = {role: _compared(role, variant, check) for role, variant in variants.items()}
         if not main.holds:
-            raise ClaimFailed(f"{where} fails: {main}; tolerance: {because}")
+            at = f" at {row}" if row else ""
+            raise ClaimFailed(f"{where} fails{at}: {main}; tolerance: {because}")
         for role, one in varied.items():
             if not one.fails:
                 few = f"{role} fails in too few entries, where {100 * one.share:.3g} % must"
@@ -264,7 +307,8 @@ def verify(
             f"{where}: the ledger expects {claim.expected!r}, the cell found {found!r}; "
             "if the cell is right, change the ledger"
         )
-    about = {"data": data, "families": families, "resolution": finest, "notices": words}
+    said = "; ".join(filter(None, [families, "" if table is None else tables.drawn(table)])) or None
+    about = {"data": data, "families": said, "row": row, "resolution": finest, "notices": words}
     checked: dict[str, Any] = {
         "rtol": float(rtol),
         "atol": float(atol),

@@ -7,6 +7,7 @@ networks, and comes to the same verdicts.
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from scipy.stats.distributions import rv_frozen
 from lib.checks import whole, wholes
 
 APART = 10**6
+BLOCK = 1000  # seeds of a name
 FALSE_ALARM = 1e-4  # the chance that a true claim is refused, of all entries of a check together
 
 
@@ -41,6 +43,17 @@ def book_seed(k: int) -> int:
 def generator(k: int) -> np.random.Generator:
     """Return numpy's generator of the ``k``-th seed of a chapter, :func:`lib.seeds.book_seed`."""
     return np.random.default_rng(book_seed(k))
+
+
+def named(name: str, number: int = 0) -> int:
+    """Return which of a chapter's seeds belongs to a name, and to the ``number``-th draw under it.
+
+    Two names of a chapter share one with a chance of about 1e-3 a pair.  Raises ``ValueError`` unless the
+    number is a whole one from 0 to 999.
+    """
+    if whole("number", number) >= BLOCK:
+        raise ValueError(f"number is {number!r}, allowed: a whole number below {BLOCK}")
+    return zlib.crc32(name.encode()) % (APART // BLOCK) * BLOCK + number
 
 
 def draws(families: Sequence[Any], first: int, each: int = 5) -> Iterator[tuple[Any, np.random.Generator]]:

@@ -442,3 +442,77 @@ def test_things_are_sorted_by_number_and_numbers_before_letters():
     named = replace(BASE, about="Theorem 10, Theorem 2.1, Lemma B.2, Lemma 3").things
     assert named[0] == Thing("Theorem", "10") and named[0].slug == "theorem-10"
     assert [thing.number for thing in sorted(named, key=lambda one: one.order)] == ["2.1", "3", "10", "B.2"]
+
+
+# --- tables ------------------------------------------------------------------------------------------------
+
+TABLE = {
+    "family": ["wide", "wide", "narrow"],
+    "seed": [3, 4, 3],
+    "power": [1.0, 2.0, 4.0],
+    "measured": [1.0, 2.0, 4.0 + 1e-10],
+    "predicted": [1.0, 2.0, 4.0],
+    "cubed": [1.0, 8.0, 64.0],
+}
+CUBE = Variant("the cube", predicted="cubed", share=0.6)
+
+
+def test_a_table_is_compared_as_its_columns_are():
+    by_name, by_hand = (
+        check(measured=None, predicted=None, table=TABLE, control=CUBE),
+        check(
+            measured=TABLE["measured"],
+            predicted=TABLE["predicted"],
+            control=replace(CUBE, predicted=TABLE["cubed"]),
+        ),
+    )
+    assert by_name.comparison == by_hand.comparison and by_name.control == by_hand.control
+    bound = {**TABLE, "at_most": [2.0, 3.0, 5.0]}
+    del bound["predicted"]
+    control = Variant("tenth", at_most=[0.1, 0.2, 0.4])
+    assert check(measured=None, predicted=None, table=bound, control=control).comparison.at_most is not None
+
+
+def test_a_table_says_what_was_drawn_and_which_row_is_the_worst():
+    verdict = check(measured=None, predicted=None, table=TABLE, control=CUBE, families="by hand")
+    assert verdict.families == "by hand; wide 2, narrow 1; power 1 to 4 (3 values)"
+    twice = {name: column * 2 for name, column in TABLE.items()}
+    again = check(measured=None, predicted=None, table=twice, control=CUBE)
+    assert again.families == "wide 2, narrow 1; power 1 to 4 (3 values)", "of a draw there may be two rows"
+    assert verdict.row == "family narrow, seed 3, power 4"
+    assert verdict.row not in repr(verdict) and verdict.row in verdict._repr_mimebundle_()["text/html"]
+    wrong = {**TABLE, "measured": [1.0, 2.5, 4.0]}
+    with pytest.raises(ClaimFailed, match=r"fails at family wide, seed 4, power 2: measured 2\.5"):
+        check(measured=None, predicted=None, table=wrong, control=CUBE)
+
+
+def test_a_variant_names_columns_or_has_a_table_of_its_own():
+    larger = {name: column[:2] for name, column in TABLE.items()} | {"measured": [3.0, 9.0]}
+    control = Variant("a larger one", table=larger)
+    verdict = check(measured=None, predicted=None, table=TABLE, control=control)
+    assert (verdict.control.comparison.size, verdict.control.comparison.failing) == (2, 2)
+    named = replace(control, table={**TABLE, "measured": TABLE["cubed"]}, share=0.6)
+    assert check(measured=None, predicted=None, table=TABLE, control=named).control.comparison.failing == 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"predicted": "squared"}, "toy-a: predicted is 'squared', allowed: a column of the table, family"),
+        ({"predicted": "measured"}, "predicted is the measured column 'measured'"),
+        ({"control": Variant("no", measured="cube")}, "measured is 'cube', allowed: a column"),
+        ({"table": {**TABLE, "predicted": TABLE["measured"]}}, "predicted is measured itself"),
+        ({"table": {**TABLE, "predicted": TABLE["power"][:2]}}, "predicted has shape"),
+        ({"table": None}, "measured is missing"),
+    ],
+)
+def test_what_a_table_does_not_have_is_refused(changes, message):
+    arguments = {"measured": None, "predicted": None, "table": TABLE, "control": CUBE, **changes}
+    with pytest.raises(ValueError, match=message):
+        check(**arguments)
+
+
+def test_counts_may_have_equal_bits():
+    table = {"family": ["a"] * 3, "measured": [0, 3, 5], "predicted": [0, 3, 5]}
+    control = Variant("one more", predicted=[1, 4, 6])
+    assert check(measured=None, predicted=None, table=table, atol=0.0, control=control).families == "a 3"
