@@ -20,6 +20,12 @@ PAGES = sorted(path.relative_to(SITE).as_posix() for path in SITE.glob("book/**/
 CHAPTERS = [page for page in PAGES if page.count("/") == 2 and page.split("/")[1] not in ("api", "papers")]
 FORMULA = re.compile(r"<mjx-container.*?</mjx-container>", re.S)
 DRAWN = re.compile(r"(<svg\b[^>]*>).*?(</svg>)", re.S)
+# Two pages of the browser's own, in every window, take as long as a page of the site; the others are of the
+# list that Playwright turns off, which this one replaces.
+OFF = """
+WebUIOmniboxPopup WebUIOmniboxAimPopup AimEnabled DestroyProfileOnBrowserClose HttpsUpgrades LensOverlay
+MediaRouter OptimizationHints PaintHolding PreconnectToSearch
+"""
 DEVICES = {"desktop": ((1280, 820, 1440), "light"), "phone": ((390, 360), "dark")}
 
 
@@ -80,6 +86,7 @@ def browser():
         pytest.fail(MISSING, pytrace=False) if os.environ.get("CI") else pytest.skip(MISSING)
     with sync_playwright() as playwright:
         options = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+        options.append(f"--disable-features={','.join(OFF.split())}")
         browser = playwright.chromium.launch(executable_path=path, args=options)
         yield browser
         browser.close()
