@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,7 +20,6 @@ MOVES = {"predicted": (1, -1), "at_most": (-1,), "at_least": (1,)}
 SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 EXACT = 2**53  # integers up to here are floats
 BELOW_ONE = float(np.nextafter(1, 0))
-T = TypeVar("T")
 EVEN = 0.5  # from this tightening on a bound is said to have room
 
 
@@ -149,7 +148,7 @@ def compare(
     )
 
 
-def beside(measured: T, predicted: ArrayLike, *, rtol: float = 0.0, atol: float = 0.0) -> T:
+def beside(measured: Any, predicted: ArrayLike, *, rtol: float = 0.0, atol: float = 0.0) -> Any:
     """Return what was measured, a number or an array, if it agrees with the law that it stands beside.
 
     It costs prose and figures no line: ``say(gain=beside(gain, 2 * np.log(q), rtol=0.01))``.  ``predicted``,
@@ -158,7 +157,7 @@ def beside(measured: T, predicted: ArrayLike, *, rtol: float = 0.0, atol: float 
     """
     if predicted is measured and isinstance(measured, np.ndarray):
         raise ValueError("predicted is measured itself, allowed: what another route gives")
-    found = compare(measured, {"predicted": predicted}, rtol, atol)  # type: ignore[arg-type]
+    found = compare(measured, {"predicted": predicted}, rtol, atol)
     if not found.holds:
         raise AssertionError(f"beside its law: {found}")
     return measured
