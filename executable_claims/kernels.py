@@ -104,7 +104,7 @@ def measured(book: Book, page: Path) -> dict[str, dict]:
     """Return by claim what a chapter, run in this process, measures; raises what a check raises."""
     records: list[dict] = []
     home = sys.modules["executable_claims.verify"]
-    executable_claims.verify = home.verify = noting(home.verify, records)  # type: ignore[attr-defined, assignment]
+    executable_claims.verify = home.verify = noting(home.verify, records)  # type: ignore[attr-defined]
     variables = enter(book, page)
     execute((statement for statement, _ in read_statements(page)), variables)
     return {record["claim"]["id"]: values(record) for record in records}
@@ -123,10 +123,14 @@ def moves(book: Book, page: Path, variables: Mapping[str, str]) -> dict[str, Any
     return {claim: float(f"{by:.2g}") if isfinite(by) else None for claim, by in moved.items() if by}
 
 
+def runs_of(entry: Mapping[str, Any], key: str) -> dict[str, dict]:
+    """What was found of a chapter whose code has that key, by generation."""
+    return entry["ran"] if entry.get("key") == key else {}
+
+
 def with_generation(entry: dict, key: str, name: str, moved: dict) -> dict:
     """An entry to which a generation is added; what was found of other code is dropped."""
-    ran = entry["ran"] if entry.get("key") == key else {}
-    return {"key": key, "ran": {**ran, name: moved}}
+    return {"key": key, "ran": {**runs_of(entry, key), name: moved}}
 
 
 def largest_movements(book: Book) -> dict[str, float]:
@@ -148,14 +152,13 @@ def largest(ran: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
 def compute_as_others(book: Book, name: str, page: Path) -> str:
     """Run a chapter as the generations that it was not run as; ``ValueError`` if a check fails."""
     path, key, known = book.folder("kernels"), code_key(book, page), features()
-    entry, before = read_results(path).get(name, {}), dict(os.environ)
-    ran = entry["ran"] if entry.get("key") == key else {}
+    ran, before = runs_of(read_results(path).get(name, {}), key), dict(os.environ)
     for generation, kind in possible().items():
         if generation not in ran:
             recorded = read_record(record_path(book, page))["kernels"]
             moved = {} if kind.is_of(recorded, known) else moves(book, page, kind.variables(known, before))
             change_result(path, name, with_generation, key, generation, moved)
-    ran = read_results(path).get(name, {"ran": {}})["ran"]
+    ran = runs_of(read_results(path).get(name, {}), key)
     if errors := [f"{one}: {moved['error']}" for one, moved in ran.items() if "error" in moved]:
         raise ValueError("; ".join(errors))
     by = largest(ran)
