@@ -8,6 +8,18 @@ from numpy.typing import ArrayLike
 from lib.checks import choice, number
 
 
+def circle(degrees: ArrayLike) -> np.ndarray:
+    """Return the unit vectors of the plane at these angles (k,) in degrees, (k, 2)."""
+    radians = np.deg2rad(np.atleast_1d(np.asarray(degrees, dtype=float)))
+    return np.column_stack([np.cos(radians), np.sin(radians)])
+
+
+def simplex(n: int, mu: float) -> np.ndarray:
+    """Return n unit vectors of which any two have the cosine ``mu``, in [0, 1); shape (n, n)."""
+    mu = number("mu", mu, 0.0, 1.0, "[)")
+    return np.linalg.cholesky(mu + (1 - mu) * np.eye(n))
+
+
 def cone_data(
     positive: int,
     negative: int,

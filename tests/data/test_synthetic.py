@@ -6,10 +6,12 @@ import pytest
 from lib.data.synthetic import (
     SEPARABLE,
     antipodal_gaussians,
+    circle,
     cone_data,
     orthonormal_classes,
     orthonormal_inputs,
     separable_data,
+    simplex,
     two_moons_with_gap,
 )
 from lib.geometry.patterns import least_signed_cosine
@@ -24,6 +26,18 @@ def test_cone_data_has_its_least_cosine_and_norms(seed, mu):
     assert lengths.min() >= 0.5 and lengths.max() <= 2 and np.ptp(lengths) > 0.1
     signed = labels[:, None] * inputs / lengths[:, None]
     assert (signed @ signed.T).min() == pytest.approx(mu, abs=1e-15)
+
+
+@pytest.mark.parametrize("mu", [0.0, 1e-8, 0.5])
+def test_a_simplex_has_one_cosine(mu):
+    vectors = simplex(5, mu)
+    np.testing.assert_allclose(vectors @ vectors.T, mu + (1 - mu) * np.eye(5), atol=1e-15)
+    with pytest.raises(ValueError, match=r"mu holds 1\.0, allowed"):
+        simplex(5, 1.0)
+
+
+def test_a_circle_starts_to_the_right_and_goes_round_to_the_left():
+    np.testing.assert_allclose(circle([0, 90, 225]), [[1, 0], [0, 1], [-(0.5**0.5)] * 2], atol=1e-15)
 
 
 @pytest.mark.parametrize("family", SEPARABLE)
