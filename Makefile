@@ -45,9 +45,10 @@ $(SITE): .venv/installed $(SOURCES)
 	@touch -r _build/begun $@ # what is edited meanwhile is newer
 	@echo "The book is in $(SITE); 'make serve' opens it."
 
-test: .venv/installed browser lint ## run the tests of lib, every chapter under nbval, and the site in a browser
+# Pages are put together on one core; the style is looked at on the other one meanwhile.
+test: .venv/installed browser ## run the tests of lib, every chapter under nbval, and the site in a browser
 	$(RUN) pytest -n 2 --dist loadfile --no-loadscope-reorder --ignore tests/site
-	@$(MAKE) --no-print-directory book
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync book lint
 	$(RUN) pytest -n 2 --dist worksteal tests/site
 
 quick: .venv/installed ## before a commit, in a minute: style, types, and the tests nearest to what changed
