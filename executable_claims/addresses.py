@@ -22,7 +22,8 @@ from markupsafe import Markup
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 from sphinx.application import Sphinx
 
-from executable_claims.cards import allowed, failing, target
+from executable_claims.cards import allowed, failing, parts, target
+from executable_claims.clauses import phrases
 from executable_claims.dependencies import digest
 from executable_claims.layout import TEMPLATES
 from executable_claims.ledger import NOT_HERE, Claim, Paper, read_ledger
@@ -57,7 +58,10 @@ def prose(text: str) -> Markup:
     return Markup(PUNCTUATED.sub(r'<span class="unbreakable">\g<0></span>', html))
 
 
-TOOLS = {"prose": prose, "target": target, "failing": failing}  # of the template
+TOOLS = {
+    "prose": prose,
+    **{each.__name__: each for each in (allowed, failing, parts, phrases, target)},
+}  # of the template
 
 
 def picture(app: Sphinx, known: Outcomes, page: str, claim: Claim) -> dict[str, str] | None:
@@ -103,7 +107,6 @@ def said(app: Sphinx, known: Outcomes, paper: Paper, claim: Claim, commit: str) 
         verdict=verdict,
         meaning=MEANING[verdict],
         record=record,
-        tolerance=allowed(record) if record else "",
         printed=[
             note for note in errata_of(paper) if claim.id in note.claims and note.printed != claim.statement
         ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from docutils import nodes
 from sphinx.application import Sphinx
 
+from executable_claims.clauses import phrases
 from executable_claims.comparison import named, targets_of
 from executable_claims.layout import details, lay_out
 from executable_claims.verify import MIME
@@ -45,8 +46,16 @@ def allowed(record: dict) -> str:
     return f"{shown or 'none'}: {record['because']}"
 
 
+def parts(record: dict) -> list[dict]:
+    """What was compared, clause by clause."""
+    return [record, *record["others"]]
+
+
 def line_numbers(record: dict) -> list[str]:
     """What a card shows without being opened: measured, predicted, and that the control fails."""
+    if record["others"]:
+        clauses = parts(record)
+        return [f"{len(clauses)} clauses", *(one["notices"] for one in clauses), "each control fails"]
     comparison = record["comparison"]
     within = f" ± {comparison['tolerance']:.2g}" if comparison["tolerance"] else ""
     return [
@@ -85,7 +94,7 @@ def card(markdown, record: dict, line: int) -> details:
         page=markdown.sphinx_env.docname,
         record=record,
         numbers=line_numbers(record),
-        words={each.__name__: each for each in (allowed, described, refused)},
+        words={each.__name__: each for each in (allowed, described, parts, phrases, refused)},
     )
     made["record"] = record
     return made

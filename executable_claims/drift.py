@@ -18,7 +18,7 @@ double; on other kernels it may move by a unit.  Where it is not known which the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from math import inf
 from typing import Any, NamedTuple
 
@@ -37,7 +37,16 @@ class Movement(NamedTuple):
 
 
 def values(record: Mapping[str, Any]) -> dict[str, Any]:
-    """What is recorded of the numbers of a verdict: tolerances, the worst entry and the order statistics."""
+    """What is recorded of the numbers of a verdict, and of its other clauses by their phrases.
+
+    Tolerances, the worst entry and the order statistics.
+    """
+    others = {one["clause"]: numbers(one) for one in record["others"]}
+    return {**numbers(record), **({"others": others} if others else {})}
+
+
+def numbers(record: Mapping[str, Any]) -> dict[str, Any]:
+    """What is recorded of the numbers of one comparison."""
     comparison = record["comparison"]
     names = ("measured", *MISSED, "tolerance")
     worst = {name: comparison[name] for name in names if comparison[name] is not None}
@@ -88,8 +97,25 @@ def steps(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[tuple[float
     return moves
 
 
+def clauses(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, Mapping, Mapping]]:
+    """The comparisons of a claim, then and now, by the phrases of those that are not its first one."""
+    yield "", before, now
+    others = before.get("others", {}), now.get("others", {})
+    yield from ((phrase, others[0][phrase], others[1][phrase]) for phrase in others[0] if phrase in others[1])
+
+
 def movement(before: Mapping[str, Any], now: Mapping[str, Any]) -> Movement:
     """How far what a claim measured is from its record; infinitely far if it is compared in another way."""
+    phrases = [" and ".join(["the first clause", *record.get("others", ())]) for record in (before, now)]
+    if phrases[0] != phrases[1]:
+        return Movement(inf, f"had {phrases[0]}, and has {phrases[1]}")
+    moves = [(*moved(then, here), phrase) for phrase, then, here in clauses(before, now)]
+    by, words, phrase = max(moves, key=lambda move: move[0])
+    return Movement(by, f"{phrase}: {words}" if phrase and words else words)
+
+
+def moved(before: Mapping[str, Any], now: Mapping[str, Any]) -> Movement:
+    """How far one comparison is from its record."""
     kinds = [" and ".join(targets_of(record)) for record in (before, now)]
     if kinds[0] != kinds[1]:
         return Movement(inf, f"was compared with {kinds[0]}, and is with {kinds[1]}")
@@ -112,8 +138,8 @@ def too_far(before: Mapping[str, Any], now: Mapping[str, Any], then: Mapping, he
     """In words, what has moved too far for the kernels of the record, ``then``, and the present ones."""
     if not then:
         return []
-    moved, may = movement(before, now), SAME if then == here else OTHER
-    words = doubled(before, now) if then == here else []
-    if moved.by > may:
-        words.append(f"{moved.words}, by {moved.by:.2g} of its tolerance, and may by {may}")
+    far, may = movement(before, now), SAME if then == here else OTHER
+    words = [word for _, *both in clauses(before, now) for word in doubled(*both)] if then == here else []
+    if far.by > may:
+        words.append(f"{far.words}, by {far.by:.2g} of its tolerance, and may by {may}")
     return words

@@ -6,13 +6,14 @@ import difflib
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from executable_claims import clauses
 from executable_claims.configuration import find_book
 
 KINDS = ("identity", "inequality", "asymptotic", "convergence", "qualitative", "statistical")
@@ -78,7 +79,8 @@ class Claim:
     ``wrong`` and ``corrected`` say what is wrong as printed and how it is repaired, ``reason`` why a claim is
     not decided here.  ``shown`` says what the book has beyond the check, one of ``SHOWN``.  ``ours`` marks a
     statement of the book that the paper does not make; beside a new one stands in ``near`` the nearest known
-    work.
+    work.  ``says`` lists the phrases of a statement that says several things, with the id of the entry that
+    decides one elsewhere; ``over`` names what it speaks over, and how far (see ``clauses``).
     """
 
     id: str
@@ -96,6 +98,8 @@ class Claim:
     shown: str = ""
     ours: str = ""
     near: str = ""
+    says: Sequence[str | Mapping[str, str]] = ()
+    over: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def headline(self) -> str:
@@ -182,7 +186,7 @@ def _entry(kind: type, given: Mapping[str, Any], mistakes: list[str]) -> Any:
     wrong += [
         f"field {name} is missing"
         for name, one in known.items()
-        if one.default is MISSING and name not in given
+        if one.default is one.default_factory is MISSING and name not in given
     ]
     for name, value in given.items():
         kind_of = str(known[name].type) if name in known else ""
@@ -216,6 +220,8 @@ def _mistakes(paper: Paper) -> Iterator[str]:
             yield f"the same words for {count} claims: {words}"
     for claim in paper.claims:
         yield from (f"{claim.id}: {mistake}" for mistake in _claim_mistakes(claim))
+        said = clauses.mistakes(claim.says, claim.over, claim.corrected or claim.statement, claim.id, claims)
+        yield from (f"{claim.id}: {mistake}" for mistake in said)
 
 
 def _claim_mistakes(claim: Claim) -> Iterator[str]:

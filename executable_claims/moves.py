@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from executable_claims.clauses import Clause
 from executable_claims.comparison import MISSED
 from executable_claims.tables import array, named
 
 ROUNDING = 1e-6  # what moves by less of its size, as what a solver finds does, has not moved
+COMPARED = ("measured", *MISSED)
 MOVES = 4  # so many are said of a change
 GLUED = "application/papermill.record/text/plain"  # of a value that the prose quotes
 # What artists of matplotlib have of their data, methods and attributes.
@@ -41,20 +43,28 @@ def refusing(check: Callable, *label: str) -> Callable:
 def comparing(verify: Callable, seen: list) -> Callable:
     """Return a ``verify`` that notes the numbers that it compares, those of its variants as well."""
 
-    def noted(claim: str, table: Any = None, **given: Any) -> Any:
-        record: dict[str, list[float]] = {}
-        for role in ("", "printed ", "control "):
-            values = getattr(given.get(role[:-1]), "__dict__", {}) if role else given
-            own = table if values.get("table") is None else values["table"]
-            if own is not None and not role:
-                values = named(own, values)
-            both = [name for name in ("measured", *MISSED) if values.get(name) is not None]
-            columns = {name: np.asarray(array(own, name, values[name]), float) for name in both}
-            record |= {role + name: column.ravel().tolist() for name, column in columns.items()}
-        seen.append([f" of {claim}", record])
-        return refusing(verify)(claim, table, **given)
+    def noted(claim: str, *compared: Any, **given: Any) -> Any:
+        clauses = [one for one in compared if isinstance(one, Clause)] or [Clause("", *compared)]
+        for clause in clauses:
+            phrase = f", {clause.says}" if clause.says else ""
+            seen.append([f" of {claim}{phrase}", numbers(clause.table, {**given, **clause.check})])
+        return refusing(verify)(claim, *compared, **given)
 
     return noted
+
+
+def numbers(table: Any, given: dict[str, Any]) -> dict[str, list[float]]:
+    """Return the numbers of one comparison, and of its variants."""
+    record: dict[str, list[float]] = {}
+    for role in ("", "printed ", "control "):
+        values = getattr(given.get(role[:-1]), "__dict__", {}) if role else given
+        own = table if values.get("table") is None else values["table"]
+        if own is not None and not role:
+            values = named(own, {name: value for name, value in values.items() if name in COMPARED})
+        both = [name for name in COMPARED if values.get(name) is not None]
+        columns = {name: np.asarray(array(own, name, values[name]), float) for name in both}
+        record |= {role + name: column.ravel().tolist() for name, column in columns.items()}
+    return record
 
 
 def saying(seen: list) -> Callable:

@@ -7,7 +7,7 @@ that could not have failed is no check.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from html import escape
 from typing import Any
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from executable_claims import tables
+from executable_claims.clauses import Clause, refuse_narrow, refuse_other
 from executable_claims.comparison import (
     MISSED,
     Comparison,
@@ -95,7 +96,7 @@ class Verdict:
     The text holds no digit that is computed, so that it is the same on every machine; :meth:`record` has all.
     ``resolution`` says how wrong a theory would have been noticed, ``None`` for a target of zero without a
     scale, and ``notices`` says it in words; ``families`` says what was drawn, ``row`` which row of a table is
-    the worst.
+    the worst.  Of a sentence that says several things the verdict has the first ``clause``, and ``others``.
     """
 
     claim: Claim
@@ -111,11 +112,22 @@ class Verdict:
     row: str = ""
     resolution: float | None = None
     notices: str = ""
+    clause: str = ""
+    others: tuple[Verdict, ...] = ()
+
+    @property
+    def clauses(self) -> tuple[Verdict, ...]:
+        """What was compared, clause by clause; the verdict alone, if its sentence says one thing."""
+        return (self, *self.others)
 
     def __repr__(self) -> str:
+        parts = [line for one in self.clauses for line in one._lines()]
+        return "\n".join([f"{self.verdict}: {self.claim.id} ({self.claim.place})", *parts])
+
+    def _lines(self) -> list[str]:
         compared = [*targets_of(vars(self.comparison)), *["each entry"] * (self.comparison.size > 1)]
-        lines = [
-            f"{self.verdict}: {self.claim.id} ({self.claim.place})",
+        lines = [f"  clause: {self.clause}"] if self.clause else []
+        lines += [
             f"  {', '.join(compared).replace('_', ' ')}: {self.because}",
             f"  control fails{self.control.part}, as it must: {self.control.what}",
         ]
@@ -125,16 +137,18 @@ class Verdict:
             lines.append(f"  shown on stand-in data: {self.data}")
         if self.families:
             lines.append(f"  drawn: {self.families}")
-        return "\n".join(lines)
+        return lines
 
     def record(self) -> dict:
         """Return the verdict as plain values, full digits, and the kernels that computed it."""
         return {**asdict(self), "kernels": kernels()}
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
-        at = f" (at {self.row})" if self.row else ""
-        measured = f"{self!r}\n  {self.comparison}{at}; {self.notices}\n  control: {self.control.comparison}"
-        html = f"<pre>{escape(measured)}</pre>"
+        measured = [repr(self)]
+        for one in self.clauses:
+            at = f" (at {one.row})" if one.row else ""
+            measured.append(f"  {one.comparison}{at}; {one.notices}\n  control: {one.control.comparison}")
+        html = f"<pre>{escape(chr(10).join(measured))}</pre>"
         return {"text/plain": repr(self), "text/html": html, MIME: [self.record()]}
 
 
@@ -232,16 +246,15 @@ def _refuse_same(check: Mapping[str, Any], columns: bool) -> None:
 
 def verify(
     claim_id: str,
-    table: Mapping[str, ArrayLike] | None = None,
-    *,
+    *compared: Mapping[str, ArrayLike] | Clause,
     measured: ArrayLike | str | None = None,
     predicted: ArrayLike | str | None = None,
     at_most: ArrayLike | str | None = None,
     at_least: ArrayLike | str | None = None,
-    rtol: float = 0.0,
-    atol: float = 0.0,
-    because: str,
-    control: Variant,
+    rtol: float | None = None,
+    atol: float | None = None,
+    because: str | None = None,
+    control: Variant | None = None,
     printed: Variant | None = None,
     data: str | None = None,
     families: str | None = None,
@@ -249,10 +262,11 @@ def verify(
 ) -> Verdict:
     """Decide one claim of the ledger by a measurement and a negative control.
 
-    ``measured`` is compared with ``predicted`` or with bounds as in :func:`.comparison.compare`.  Of a
-    ``table``, a mapping of columns, they are the columns of these names, or those that a text names; the
-    columns before the measured one say where a row is from, and the verdict says what was drawn and which row
-    is the worst.
+    ``measured`` is compared with ``predicted`` or with bounds as in :func:`.comparison.compare`.  Of a table
+    that is ``compared``, a mapping of columns, they are the columns of these names, or those that a text
+    names; the columns before the measured one say where a row is from, and the verdict says what was drawn
+    and which row is the worst.  A sentence that says several things has a :class:`.Clause` for each, which
+    takes from here what it does not give itself.
     ``because`` says where the tolerance comes from.  ``control`` must fail.  ``families`` says what was
     drawn, ``scale`` what a target of zero is small beside.  For a claim that the ledger expects to be
     corrected or refuted, the comparison is the repaired statement or the evidence, and ``printed`` is the
@@ -261,59 +275,91 @@ def verify(
 
     Raises :class:`ClaimFailed` when the claim fails, when the control or the printed form passes, or when
     the verdict differs from the ledger's; ``ValueError`` for an unknown id, a missing reason, numbers that
-    cannot be compared, a measurement compared with itself, and a control that is the negation of the claim or
-    within its tolerance.
+    cannot be compared, a measurement compared with itself, a control that is the negation of the claim or
+    within its tolerance, a clause of the entry that is not compared once, and a table that lacks the range
+    that the entry speaks over.
     """
     claim = find_claim(claim_id)
-    where = f"{claim_id} ({claim.place})"
-    given = {"measured": measured, "predicted": predicted, "at_most": at_most, "at_least": at_least}
+    given = {name: value for name, value in locals().items() if name in CHECK and value is not None}
     try:
-        known = given if table is None else tables.named(table, given)
-        values = given if table is None else tables.columns(table, known)
-        if (measured := values[tables.MEASURED]) is None:
-            raise ValueError("measured is missing, allowed: what was measured, or a table with such a column")
-        check: dict[str, Any] = {
-            "measured": measured,
-            "targets": targets_of(values),
-            "rtol": rtol,
-            "atol": atol,
-        }
-        variants = {"control": control} | ({} if printed is None else {"printed": printed})
-        variants = {role: _read(role, variant, table, known) for role, variant in variants.items()}
-        for name, text in (("because", because), ("data", data), ("families", families)):
-            if text is not None:
-                _refuse_blank(name, text)
-        if scale is not None:
-            scale = number("scale", scale, positive=True)
-        main = compare(**check)
-        finest, words = resolution(**check, scale=scale)
-        _refuse_same(check, columns=table is not None)
-        row = "" if table is None else tables.place(table, main.entry)
-        varied: dict[str, Any] = {role: _compared(role, variant, check) for role, variant in variants.items()}
-        if not main.holds:
-            at = f" at {row}" if row else ""
-            raise ClaimFailed(f"{where} fails{at}: {main}; tolerance: {because}")
-        for role, one in varied.items():
-            if not one.fails:
-                few = f"{role} fails in too few entries, where {100 * one.share:.3g} % must"
-                how = PASSES[role] if one.comparison.holds else few
-                raise ClaimFailed(f"{where}: {how}: {one.what}: {one.comparison}")
-            _refuse_near(role, variants[role], check)
+        clauses = _clauses(claim, compared)
+        verdicts = [_decided(claim, one, {**given, **one.check}) for one in clauses]
     except ValueError as error:
         raise ValueError(f"{claim_id}: {error}") from None
-    found = ("corrected" if claim.corrected else "refuted") if printed else "stand-in" if data else "verified"
+    first, *others = verdicts
+    found = next((one.verdict for one in verdicts if one.verdict != "verified"), "verified")
     if found != claim.expected:
         raise ClaimFailed(
-            f"{where}: the ledger expects {claim.expected!r}, the cell found {found!r}; "
+            f"{claim_id} ({claim.place}): the ledger expects {claim.expected!r}, the cell found {found!r}; "
             "if the cell is right, change the ledger"
         )
-    said = "; ".join(filter(None, [families, "" if table is None else tables.drawn(table)])) or None
-    about = {"data": data, "families": said, "row": row, "resolution": finest, "notices": words}
-    checked: dict[str, Any] = {
-        "rtol": float(rtol),
-        "atol": float(atol),
-        "because": because,
-        **varied,
-        **about,
+    return replace(first, verdict=found, others=tuple(others))
+
+
+CHECK = ("measured", *MISSED, "rtol", "atol", "because", "control", "printed", "data", "families", "scale")
+
+
+def _clauses(claim: Claim, compared: Sequence[Mapping[str, ArrayLike] | Clause]) -> list[Clause]:
+    """What is compared, clause by clause; of a sentence that says one thing, one without a phrase."""
+    clauses = [one for one in compared if isinstance(one, Clause)]
+    if clauses or claim.says:
+        if len(clauses) < len(compared):
+            raise ValueError(f"a table is compared beside clauses, allowed: within one of {clauses}")
+        refuse_other(claim.says, clauses)
+    elif len(compared) > 1:
+        raise ValueError(f"{len(compared)} tables are compared, allowed: one, or one a Clause")
+    else:
+        clauses = [Clause("", *(table for table in compared if not isinstance(table, Clause)))]
+    refuse_narrow(claim.over, [one.table for one in clauses if one.table is not None])
+    return clauses
+
+
+def _decided(claim: Claim, clause: Clause, given: Mapping[str, Any]) -> Verdict:
+    """What becomes of one comparison; its verdict is that of the claim if it is the only one."""
+    phrase = f", {clause.says}" if clause.says else ""
+    where, table = f"{claim.id} ({claim.place}){phrase}", clause.table
+    if "because" not in given or "control" not in given:
+        missing = "control is None, allowed: a Variant, which must fail"
+        raise ValueError(missing if "because" in given else "because is None, allowed: a phrase in words")
+    if unknown := [name for name in given if name not in CHECK]:
+        raise ValueError(f"{unknown[0]} is given{phrase}, allowed: {', '.join(CHECK)}")
+    because, scale = given["because"], given.get("scale")
+    roles = {name: given.get(name) for name in ("measured", *MISSED)}
+    known = roles if table is None else tables.named(table, roles)
+    values = known if table is None else tables.columns(table, known)
+    if values[tables.MEASURED] is None:
+        raise ValueError("measured is missing, allowed: what was measured, or a table with such a column")
+    check: dict[str, Any] = {"measured": values[tables.MEASURED], "targets": targets_of(values)}
+    check |= {name: given.get(name, 0.0) for name in ("rtol", "atol")}
+    variants = {name: given[name] for name in ("control", "printed") if name in given}
+    variants = {role: _read(role, variant, table, known) for role, variant in variants.items()}
+    for name in ("because", "data", "families"):
+        if name in given:
+            _refuse_blank(name, given[name])
+    if scale is not None:
+        scale = number("scale", scale, positive=True)
+    main = compare(**check)
+    finest, words = resolution(**check, scale=scale)
+    _refuse_same(check, columns=table is not None)
+    row = "" if table is None else tables.place(table, main.entry)
+    varied: dict[str, Any] = {role: _compared(role, variant, check) for role, variant in variants.items()}
+    if not main.holds:
+        raise ClaimFailed(f"{where} fails{f' at {row}' if row else ''}: {main}; tolerance: {because}")
+    for role, one in varied.items():
+        if not one.fails:
+            few = f"{role} fails in too few entries, where {100 * one.share:.3g} % must"
+            how = PASSES[role] if one.comparison.holds else few
+            raise ClaimFailed(f"{where}: {how}: {one.what}: {one.comparison}")
+        _refuse_near(role, variants[role], check)
+    broken = "corrected" if claim.corrected else "refuted"
+    verdict = broken if "printed" in given else "stand-in" if "data" in given else "verified"
+    drawn = "; ".join(filter(None, [given.get("families"), "" if table is None else tables.drawn(table)]))
+    about: dict[str, Any] = {
+        "data": given.get("data"),
+        "families": drawn or None,
+        "row": row,
+        "clause": clause.says,
     }
-    return Verdict(claim, found, main, **checked)
+    about |= {name: float(check[name]) for name in ("rtol", "atol")}
+    about |= {"resolution": finest, "notices": words}
+    return Verdict(claim, verdict, main, because=because, **varied, **about)

@@ -10,7 +10,7 @@ from executable_claims.drift import deviation, movement, too_far, values
 
 pytestmark = pytest.mark.usefixtures("in_demo")
 
-CLAIM = "may1976-fixed-point"
+CLAIM = "may1976-ours-exponent"
 HERE, THERE = {"openblas": "Zen"}, {"openblas": "Haswell"}
 
 

@@ -13,7 +13,7 @@ from executable_claims.plugin import check_seconds, differences, movements, proc
 from executable_claims.processor import kernels, slowness
 from executable_claims.recorded import NOTHING, read_record, record_of, write_record
 
-CLAIM = "may1976-fixed-point"
+CLAIM = "may1976-ours-exponent"
 
 BUSY = "import time\nwhile time.process_time() < 1: pass"
 CHILD = f"import subprocess, sys; command = [sys.executable, '-c', {BUSY!r} + '\\ninput()']"

@@ -1,6 +1,7 @@
 """The ledger and `verify`: what passes, what is refused, and that no false proof is accepted."""
 
 import json
+import re
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from executable_claims import ledger
+from executable_claims.clauses import Clause
 from executable_claims.comparison import beside, compare, notices, part, resolution
 from executable_claims.ledger import Claim, Paper, Thing, read_paper
 from executable_claims.processor import kernels
@@ -25,6 +27,21 @@ LISTED = (
     replace(BASE, id="toy-c", expected="refuted", wrong="All of it."),
     replace(BASE, id="toy-d", expected="stand-in"),
     replace(BASE, id="toy-e", expected="not here", reason="The data are lost."),
+    replace(
+        BASE,
+        id="toy-f",
+        statement="It doubles, and it is positive, as everything is.",
+        says=("It doubles", "it is positive", {"everything": "toy-a"}),
+        over={"power": "1 to 3"},
+    ),
+    replace(
+        BASE,
+        id="toy-g",
+        expected="corrected",
+        wrong="A sign.",
+        corrected="Up, then down.",
+        says=("Up", "down"),
+    ),
 )
 FINITE = st.floats(-1e6, 1e6)
 VALUES = np.array([1.0, 2.0])
@@ -38,7 +55,7 @@ def toy_ledger(monkeypatch):
     monkeypatch.setattr(ledger, "read_ledger", lambda: papers)
 
 
-def check(claim_id="toy-a", **changes):
+def check(claim_id="toy-a", table=None, **changes):
     arguments = {
         "measured": 1.0,
         "predicted": 1.0,
@@ -46,7 +63,7 @@ def check(claim_id="toy-a", **changes):
         "because": "float arithmetic",
         "control": Variant("a dropped factor", predicted=2.0),
     }
-    return verify(claim_id, **{**arguments, **changes})
+    return verify(claim_id, *([] if table is None else [table]), **{**arguments, **changes})
 
 
 # --- comparisons -------------------------------------------------------------------------------------------
@@ -192,7 +209,7 @@ def test_a_resolution_is_said_in_words():
 # --- false proofs: each way in which a check can be none ---------------------------------------------------
 
 
-@pytest.mark.parametrize("claim", LISTED, ids=lambda claim: claim.expected)
+@pytest.mark.parametrize("claim", [one for one in LISTED if not one.says], ids=lambda claim: claim.expected)
 def test_a_verdict_is_given_only_if_everything_is_as_it_must_be(claim):
     """All combinations: the claim holds or not, its control, its printed form, stand-in data or not."""
     # What is predicted where 1 is measured, so that the comparison holds or fails.
@@ -516,3 +533,115 @@ def test_counts_may_have_equal_bits():
     table = {"family": ["a"] * 3, "measured": [0, 3, 5], "predicted": [0, 3, 5]}
     control = Variant("one more", predicted=[1, 4, 6])
     assert check(measured=None, predicted=None, table=table, atol=0.0, control=control).families == "a 3"
+
+
+# --- clauses and ranges ------------------------------------------------------------------------------------
+
+POWERS = {
+    "power": [1, 2, 3],
+    "measured": [2.0, 4.0, 8.0],
+    "predicted": [2.0, 4.0, 8.0 + 1e-12],
+    "one": [1.0] * 3,
+}
+SHARED = {"because": "float arithmetic", "atol": 1e-9, "control": Variant("always one", predicted="one")}
+DOUBLES = Clause("It doubles", POWERS)
+NEGATIVE = Variant("of the other sign", measured=[-2.0, -4.0, -8.0])
+POSITIVE = Clause("it is positive", POWERS, at_least=0.0, predicted=None, control=NEGATIVE)
+
+
+def test_each_clause_has_a_comparison_of_its_own_and_shares_what_it_does_not_give():
+    verdict = verify("toy-f", DOUBLES, POSITIVE, **SHARED)
+    assert [one.clause for one in verdict.clauses] == ["It doubles", "it is positive"]
+    assert [one.comparison.at_least for one in verdict.clauses] == [None, 0.0]
+    assert (
+        verdict.others[0].control.what == "of the other sign"
+        and verdict.families == "power 1 to 3 (3 values)"
+    )
+    assert [line.split(":")[0] for line in str(verdict).splitlines()].count("  clause") == 2
+    assert [one["clause"] for one in verdict.record()["others"]] == ["it is positive"]
+
+
+@pytest.mark.parametrize(
+    ("clauses", "message"),
+    [
+        ([DOUBLES], "toy-f: 'it is positive' is compared by nothing, allowed: one Clause for each phrase"),
+        ([DOUBLES, DOUBLES, POSITIVE], "'It doubles' is compared 2 times"),
+        (
+            [DOUBLES, POSITIVE, Clause("everything", POWERS)],
+            "the clause 'everything' is compared, allowed: It doubles",
+        ),
+        ([POWERS], "a table is compared beside clauses"),
+        ([], "'It doubles' is compared by nothing"),
+        (
+            [DOUBLES, Clause("it is positive", POWERS, at_lest=0.0)],
+            "at_lest is given, it is positive, allowed: measured",
+        ),
+        ([DOUBLES, Clause("it is positive", POWERS, control=None)], "control is None"),
+    ],
+)
+def test_a_clause_that_is_not_compared_once_is_refused(clauses, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        verify("toy-f", *clauses, **SHARED)
+
+
+def test_a_clause_fails_by_its_phrase():
+    low = Clause("it is positive", POWERS, at_least=3.0, predicted=None, control=NEGATIVE)
+    with pytest.raises(
+        ClaimFailed, match=r"toy-f \(Theorem 1\), it is positive fails at power 1: measured 2"
+    ):
+        verify("toy-f", DOUBLES, low, **SHARED)
+
+
+def test_one_clause_that_is_false_as_printed_corrects_the_claim():
+    up = Clause("Up", POWERS)
+    down = Clause("down", POWERS, printed=Variant("as printed", predicted="one"))
+    assert verify("toy-g", up, down, **SHARED).verdict == "corrected"
+    with pytest.raises(ClaimFailed, match="expects 'corrected', the cell found 'verified'"):
+        verify("toy-g", up, Clause("down", POWERS), **SHARED)
+
+
+@pytest.mark.parametrize(
+    ("over", "column", "message"),
+    [
+        ({"power": "each"}, [1, 1, 2], "power has the values [1, 2], allowed: 3 or more"),
+        ({"power": "1 to 4"}, [1, 2, 3], "power goes from 1 to 3, allowed: from 1 to 4"),
+        ({"width": "each"}, [1, 2, 3], "no table has a column 'width'"),
+        (
+            {"power": "towards 0"},
+            [1.0, 0.1, 0.02],
+            "power goes towards 0 over 1.7 decades, allowed: 2 or more",
+        ),
+        ({"power": "towards 0"}, [1.0, 0.1, 0.01], None),
+        ({"power": "towards infinity"}, [1, 10, 1000], None),
+        ({"power": "0.5 to 2"}, [0.5, 1, 2.5], None),
+    ],
+)
+def test_what_is_said_over_a_range_is_compared_over_it(over, column, message, monkeypatch):
+    claims = (replace(BASE, over=over),)
+    monkeypatch.setattr(
+        ledger, "read_ledger", lambda: (Paper("toy", "Title", "Authors", 2020, claims, (), ()),)
+    )
+    arguments = {"table": {**POWERS, "power": column}, "measured": None, "predicted": None, **SHARED}
+    if message is None:
+        assert check(**arguments).verdict == "verified"
+    else:
+        with pytest.raises(ValueError, match=re.escape(message)):
+            check(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ("  says: [Statement]\n", "says ['Statement'], allowed: two phrases or more"),
+        ("  says: [Statement, and more]\n", "says 'and more', allowed: words of the statement"),
+        ("  says: [Statement, {a: b, c: d}]\n", "says {'a': 'b', 'c': 'd'}, allowed: a phrase"),
+        ("  says: [Statement, {ment: toy-x}]\n", "'ment' is decided by 'toy-x', allowed: another entry"),
+        ("  over: {n: some}\n", "over n is 'some', allowed: each, towards 0, towards infinity, or numbers"),
+        ("  over: {n: 3 to 2}\n", "over n is '3 to 2'"),
+    ],
+)
+def test_what_an_entry_says_wrongly_of_its_clauses_is_named(tmp_path, fields, message):
+    path = tmp_path / "toy.yml"
+    path.write_text(VALID.replace("statement: S\n", "statement: Statement\n" + fields))
+    with pytest.raises(ValueError, match=re.escape(f"toy-a: {message}")):
+        read_paper(path)

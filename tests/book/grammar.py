@@ -13,7 +13,7 @@ from executable_claims.chapters import CHECK_TAG, tree_of
 
 CELL, FUNCTION, VISIBLE = 30, 15, 0.25
 FOLDED = {"hide-input", "remove-cell", "remove-input", "hide-cell"}
-OF_A_CHECK = {"verify", "verify_all", "Variant"}
+OF_A_CHECK = {"verify", "verify_all", "Variant", "Clause"}
 
 
 def breaches(cells: list[NotebookNode]) -> Iterator[str]:
