@@ -80,9 +80,11 @@ def span(column: np.ndarray) -> str:
     values = np.unique(column)
     if values.dtype.kind not in "iuf":
         return ", ".join(map(str, values))
-    if values.size == 1:
+    # What is equal but for rounding is one value.
+    count = len({f"{value:.9g}" for value in values.tolist()})
+    if count == 1:
         return f"{values[0]:.3g}"
-    return f"{values[0]:.3g} to {values[-1]:.3g} ({values.size} values)"
+    return f"{values[0]:.3g} to {values[-1]:.3g} ({count} values)"
 
 
 def place(table: Mapping[str, Any], entry: int) -> str:

@@ -503,6 +503,15 @@ def test_a_table_says_what_was_drawn_and_which_row_is_the_worst():
         check(measured=None, predicted=None, table=wrong, control=CUBE)
 
 
+def test_values_that_differ_by_rounding_are_one():
+    table = {"r": [0.3, 0.1 + 0.2, 0.1], "measured": [1.0, 2.0, 3.0], "predicted": [1.0, 2.0, 3.0 + 1e-12]}
+    control = Variant("larger", predicted=9.0)
+    assert (
+        check(measured=None, predicted=None, table=table, control=control).families
+        == "r 0.1 to 0.3 (2 values)"
+    )
+
+
 def test_a_variant_names_columns_or_has_a_table_of_its_own():
     larger = {name: column[:2] for name, column in TABLE.items()} | {"measured": [3.0, 9.0]}
     control = Variant("a larger one", table=larger)
