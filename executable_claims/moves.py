@@ -56,7 +56,7 @@ def comparing(verify: Callable, seen: list) -> Callable:
 def numbers(table: Any, given: dict[str, Any]) -> dict[str, list[float]]:
     """Return the numbers of one comparison, and of its variants."""
     record: dict[str, list[float]] = {}
-    for role in ("", "printed ", "control "):
+    for role in ("", "printed ", "control ", "impostor "):
         values = getattr(given.get(role[:-1]), "__dict__", {}) if role else given
         own = table if values.get("table") is None else values["table"]
         if own is not None and not role:
@@ -133,7 +133,7 @@ def moved(before: Iterable, after: Iterable) -> str:
     for (group, old), (_, new) in zip(before, after, strict=True):
         apart = {name: distance(old.get(name), new.get(name)) for name in {**old, **new}}
         far = [name for name, (by, size) in apart.items() if by > ROUNDING * (size or 1.0)]
-        own = [name for name in far if not name.startswith("control")]
+        own = [name for name in far if not name.startswith(("control", "impostor"))]
         typed = all(x == round(x) for name in MISSED for x in old.get(name, ()))
         # A control that moves alone counts too: it shows something else than it says.
         if (far and not own) or any(typed or name != "measured" for name in own):

@@ -20,7 +20,7 @@ from executable_claims.configuration import Book
 # Arguments that say how something is computed or checked, and calls that draw or lay out.
 SETTINGS = re.compile(
     "rtol|atol|tol|xtol|epsrel|epsabs|method|t_eval|size|width|steps?|dt|seed|axis|dtype|num|maxiter|bracket|"
-    "bounds|x0|share|because|families|scale|control|printed"
+    "bounds|x0|share|because|families|scale|control|impostor|printed"
 )
 DRAWS = re.compile("(standard_)?normal|uniform|choice|integers|random|exponential|permutation")
 LAYOUTS = re.compile(

@@ -32,6 +32,7 @@ from executable_claims.processor import kernels
 MIME = "application/vnd.executable-claims.claim+json"
 PASSES = {
     "control": "the control passes, so the check could not have failed",
+    "impostor": "what lacks that which is claimed passes too",
     "printed": "the printed statement holds after all",
 }
 
@@ -106,6 +107,7 @@ class Verdict:
     atol: float
     because: str
     control: Varied
+    impostor: Varied | None = None
     printed: Varied | None = None
     data: str | None = None
     families: str | None = None
@@ -131,6 +133,8 @@ class Verdict:
             f"  {', '.join(compared).replace('_', ' ')}: {self.because}",
             f"  control fails{self.control.part}, as it must: {self.control.what}",
         ]
+        if self.impostor:
+            lines.append(f"  impostor fails{self.impostor.part}, as it must: {self.impostor.what}")
         if self.printed:
             lines.append(f"  as printed it fails{self.printed.part}: {self.printed.what}")
         if self.data:
@@ -255,6 +259,7 @@ def verify(
     atol: float | None = None,
     because: str | None = None,
     control: Variant | None = None,
+    impostor: Variant | None = None,
     printed: Variant | None = None,
     data: str | None = None,
     families: str | None = None,
@@ -267,7 +272,8 @@ def verify(
     names; the columns before the measured one say where a row is from, and the verdict says what was drawn
     and which row is the worst.  A sentence that says several things has a :class:`.Clause` for each, which
     takes from here what it does not give itself.
-    ``because`` says where the tolerance comes from.  ``control`` must fail.  ``families`` says what was
+    ``because`` says where the tolerance comes from.  ``control``, another theory, must fail, and so must an
+    ``impostor``, the same measurement of something that lacks what is claimed.  ``families`` says what was
     drawn, ``scale`` what a target of zero is small beside.  For a claim that the ledger expects to be
     corrected or refuted, the comparison is the repaired statement or the evidence, and ``printed`` is the
     statement as the paper has it, which must fail.  For a stand-in, ``data`` names the data used instead of
@@ -296,7 +302,8 @@ def verify(
     return replace(first, verdict=found, others=tuple(others))
 
 
-CHECK = ("measured", *MISSED, "rtol", "atol", "because", "control", "printed", "data", "families", "scale")
+ROLES = ("control", "impostor", "printed")
+CHECK = ("measured", *MISSED, "rtol", "atol", "because", *ROLES, "data", "families", "scale")
 
 
 def _clauses(claim: Claim, compared: Sequence[Mapping[str, ArrayLike] | Clause]) -> list[Clause]:
@@ -331,7 +338,7 @@ def _decided(claim: Claim, clause: Clause, given: Mapping[str, Any]) -> Verdict:
         raise ValueError("measured is missing, allowed: what was measured, or a table with such a column")
     check: dict[str, Any] = {"measured": values[tables.MEASURED], "targets": targets_of(values)}
     check |= {name: given.get(name, 0.0) for name in ("rtol", "atol")}
-    variants = {name: given[name] for name in ("control", "printed") if name in given}
+    variants = {name: given[name] for name in ROLES if name in given}
     variants = {role: _read(role, variant, table, known) for role, variant in variants.items()}
     for name in ("because", "data", "families"):
         if name in given:

@@ -593,6 +593,16 @@ def test_a_clause_that_is_not_compared_once_is_refused(clauses, message):
         verify("toy-f", *clauses, **SHARED)
 
 
+def test_an_impostor_must_fail_besides_the_control():
+    early = Variant("a step too early", measured=[1.0, 2.0, 4.0])
+    verdict = check(table=POWERS, measured=None, predicted=None, **SHARED, impostor=early)
+    assert "  impostor fails in all entries, as it must: a step too early" in str(verdict)
+    assert verdict.record()["impostor"]["comparison"]["failing"] == 3
+    with pytest.raises(ClaimFailed, match="what lacks that which is claimed passes too: the same"):
+        same = Variant("the same, but for rounding", measured=[2.0, 4.0, 8.0 + 1e-13])
+        check(table=POWERS, measured=None, predicted=None, **SHARED, impostor=same)
+
+
 def test_a_clause_fails_by_its_phrase():
     low = Clause("it is positive", POWERS, at_least=3.0, predicted=None, control=NEGATIVE)
     with pytest.raises(
