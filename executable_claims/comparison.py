@@ -114,17 +114,31 @@ def broadcast(
     return values, theory
 
 
+def allowance(atol: ArrayLike, values: np.ndarray) -> np.ndarray:
+    """Return an absolute tolerance for all entries or for each, or raise ``ValueError``."""
+    entries = numbers("atol", atol)
+    if not entries.shape:
+        return np.asarray(number("atol", float(entries)))
+    if entries.shape != values.shape:
+        raise ValueError(f"atol has shape {entries.shape}, but measured has shape {values.shape}")
+    if (entries < 0).any():
+        raise ValueError(f"atol holds {entries.min()}, allowed: numbers from 0")
+    return entries
+
+
 def compare(
-    measured: ArrayLike, targets: Mapping[str, ArrayLike], rtol: float = 0.0, atol: float = 0.0
+    measured: ArrayLike, targets: Mapping[str, ArrayLike], rtol: float = 0.0, atol: ArrayLike = 0.0
 ) -> Comparison:
     """Compare an array with a prediction, or with bounds, entry by entry.
 
     ``targets`` holds ``predicted``, or ``at_most``, ``at_least`` or both, which must both be kept: scalars,
-    or arrays of the shape of ``measured``.  An entry holds within ``atol + rtol * |target|``.  Raises
-    ``ValueError`` as :func:`broadcast` does, for negative tolerances, and for an ``rtol`` from 1 on.
+    or arrays of the shape of ``measured``, as ``atol`` may be too.  An entry holds within
+    ``atol + rtol * |target|``.  Raises ``ValueError`` as :func:`broadcast` does, for negative tolerances, and
+    for an ``rtol`` from 1 on.
     """
-    rtol, atol = number("rtol", rtol, most=BELOW_ONE), number("atol", atol)
+    rtol = number("rtol", rtol, most=BELOW_ONE)
     values, theory = broadcast(measured, targets)
+    atol = allowance(atol, values)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         excess = np.stack([MISSED[name](values, target) for name, target in theory.items()])
         errors = np.maximum(excess, 0.0)
@@ -148,7 +162,7 @@ def compare(
     )
 
 
-def beside(measured: Any, predicted: ArrayLike, *, rtol: float = 0.0, atol: float = 0.0) -> Any:
+def beside(measured: Any, predicted: ArrayLike, *, rtol: float = 0.0, atol: ArrayLike = 0.0) -> Any:
     """Return what was measured, a number or an array, if it agrees with the law that it stands beside.
 
     It costs prose and figures no line: ``say(gain=beside(gain, 2 * np.log(q), rtol=0.01))``.  ``predicted``,
@@ -167,7 +181,7 @@ def resolution(
     measured: ArrayLike,
     targets: Mapping[str, ArrayLike],
     rtol: float = 0.0,
-    atol: float = 0.0,
+    atol: ArrayLike = 0.0,
     scale: float | None = None,
 ) -> tuple[float | None, str]:
     """Return how wrong a theory the comparison would notice, whichever way it is wrong, also in words.
@@ -180,6 +194,7 @@ def resolution(
     ``measured + atol``; so the entry gives up at one value of ``t``, and the first entry decides.
     """
     values, theory = broadcast(measured, targets)
+    atol = allowance(atol, values)
     found: list[tuple[float, str, float]] = []
     for name, target in theory.items():
         steps = np.where(target == 0, 0.0 if scale is None else scale, np.abs(target))

@@ -207,7 +207,7 @@ def _compared(role: str, variant: Variant, check: Mapping[str, Any]) -> Varied:
     except ValueError as error:
         raise ValueError(f"{role} {variant.what!r}: {error}") from None
     if variant.measured is None:
-        exact = check["rtol"] == check["atol"] == 0
+        exact = check["rtol"] == np.max(check["atol"]) == 0
         for one, other in (("at_most", "at_least"), ("at_least", "at_most")):
             if one in targets and other in changed and np.array_equal(targets[one], changed[other]):
                 raise ValueError(
@@ -241,7 +241,7 @@ def _refuse_near(role: str, variant: Variant, check: Mapping[str, Any]) -> None:
 
 def _refuse_same(check: Mapping[str, Any], columns: bool) -> None:
     """Refuse a measurement that is compared with itself, and a column of the same bits that is no count."""
-    measured, exact = check["measured"], check["rtol"] == check["atol"] == 0
+    measured, exact = check["measured"], check["rtol"] == np.max(check["atol"]) == 0
     for name, target in check["targets"].items():
         same = columns and not exact and np.array_equal(target, measured) and np.ptp(target) > 0
         if same or (isinstance(target, np.ndarray) and target is measured):
@@ -256,7 +256,7 @@ def verify(
     at_most: ArrayLike | str | None = None,
     at_least: ArrayLike | str | None = None,
     rtol: float | None = None,
-    atol: float | None = None,
+    atol: ArrayLike | str | None = None,
     because: str | None = None,
     control: Variant | None = None,
     impostor: Variant | None = None,
@@ -272,12 +272,12 @@ def verify(
     names; the columns before the measured one say where a row is from, and the verdict says what was drawn
     and which row is the worst.  A sentence that says several things has a :class:`.Clause` for each, which
     takes from here what it does not give itself.
-    ``because`` says where the tolerance comes from.  ``control``, another theory, must fail, and so must an
-    ``impostor``, the same measurement of something that lacks what is claimed.  ``families`` says what was
-    drawn, ``scale`` what a target of zero is small beside.  For a claim that the ledger expects to be
-    corrected or refuted, the comparison is the repaired statement or the evidence, and ``printed`` is the
-    statement as the paper has it, which must fail.  For a stand-in, ``data`` names the data used instead of
-    the paper's.
+    ``because`` says where the tolerance comes from; ``atol`` may be a column.  ``control``, another theory,
+    must fail, and so must an ``impostor``, the same measurement of something that lacks what is claimed.
+    ``families`` says what was drawn, ``scale`` what a target of zero is small beside.  For a claim that the
+    ledger expects to be corrected or refuted, the comparison is the repaired statement or the evidence, and
+    ``printed`` is the statement as the paper has it, which must fail.  For a stand-in, ``data`` names the
+    data used instead of the paper's.
 
     Raises :class:`ClaimFailed` when the claim fails, when the control or the printed form passes, or when
     the verdict differs from the ledger's; ``ValueError`` for an unknown id, a missing reason, numbers that
@@ -337,7 +337,9 @@ def _decided(claim: Claim, clause: Clause, given: Mapping[str, Any]) -> Verdict:
     if values[tables.MEASURED] is None:
         raise ValueError("measured is missing, allowed: what was measured, or a table with such a column")
     check: dict[str, Any] = {"measured": values[tables.MEASURED], "targets": targets_of(values)}
-    check |= {name: given.get(name, 0.0) for name in ("rtol", "atol")}
+    check["rtol"], check["atol"] = given.get("rtol", 0.0), given.get("atol", 0.0)
+    if table is not None:
+        check["atol"] = tables.array(table, "atol", check["atol"])
     variants = {name: given[name] for name in ROLES if name in given}
     variants = {role: _read(role, variant, table, known) for role, variant in variants.items()}
     for name in ("because", "data", "families"):
@@ -367,6 +369,6 @@ def _decided(claim: Claim, clause: Clause, given: Mapping[str, Any]) -> Verdict:
         "row": row,
         "clause": clause.says,
     }
-    about |= {name: float(check[name]) for name in ("rtol", "atol")}
+    about |= {"rtol": float(check["rtol"]), "atol": float(np.max(check["atol"]))}
     about |= {"resolution": finest, "notices": words}
     return Verdict(claim, verdict, main, because=because, **varied, **about)

@@ -503,6 +503,25 @@ def test_a_table_says_what_was_drawn_and_which_row_is_the_worst():
         check(measured=None, predicted=None, table=wrong, control=CUBE)
 
 
+def test_each_row_may_have_a_tolerance_of_its_own():
+    rows = {"measured": [1.0, 2.0], "predicted": [1.1, 2.0], "error": [0.2, 1e-3], "wrong": [1.5, 2.1]}
+    control = Variant("wrong", predicted="wrong")
+    verdict = check(table=rows, measured=None, predicted=None, atol="error", control=control)
+    assert verdict.comparison.tolerance == 0.2 and verdict.atol == 0.2
+    assert verdict.resolution == pytest.approx(1e-3 / 2)
+    with pytest.raises(ClaimFailed, match="1 of 2 entries outside"):
+        check(
+            table={**rows, "error": [0.05, 1.0]}, measured=None, predicted=None, atol="error", control=control
+        )
+    for wrong, message in (
+        ([0.2, -1.0], "atol holds -1"),
+        ([0.2], r"atol has shape \(1,\)"),
+        ("none", "atol is 'none'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            check(table=rows, measured=None, predicted=None, atol=wrong, control=control)
+
+
 def test_values_that_differ_by_rounding_are_one():
     table = {"r": [0.3, 0.1 + 0.2, 0.1], "measured": [1.0, 2.0, 3.0], "predicted": [1.0, 2.0, 3.0 + 1e-12]}
     control = Variant("larger", predicted=9.0)
