@@ -6,9 +6,6 @@ responses ``alpha = <w, x1>`` and ``beta = <w, x2>``.  Arguments broadcast; lead
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -33,39 +30,3 @@ def neuron(state: ArrayLike, inputs: np.ndarray, *, rng: np.random.Generator, sl
     unseen = np.cross(inputs[..., 0, :], inputs[..., 1, :]) * rng.standard_normal((*a.shape, 1))
     lengths = np.linalg.norm(seen, axis=-1) / np.prod(np.linalg.norm(inputs, axis=-1), axis=-1)[..., None]
     return TwoLayer(seen + (lengths * unseen)[..., None, :], a[..., None], slope)
-
-
-@dataclass(frozen=True, eq=False)
-class Case:
-    """One class with a frequent feature x1 in all inputs and a rare x2 in a share ``rate`` of them.
-
-    The ``features`` are (2, 3), ``norm`` is that of x1, ``k = |x2|^2 / |x1|^2``; ``network`` has one neuron,
-    of the state ``start``.
-    """
-
-    rate: float
-    k: float
-    norm: float
-    start: tuple[float, float, float]
-    network: TwoLayer
-    features: np.ndarray
-
-
-def cases(
-    lead: Callable[[np.random.Generator, int], float], rngs: Iterable[np.random.Generator]
-) -> Iterator[Case]:
-    """Draw a case from each of fifteen generators, with ``beta = lead(rng, family) k rate alpha``.
-
-    Five each of family 0, small starts and unit norms; 1, ordinary starts, norms of x1 and of x2 over x1
-    between a tenth and ten; and 2, the same with a fourfold output weight.
-    """
-    for j, rng in enumerate(rngs):
-        family, rate, norm, k = j // 5, rng.uniform(0.02, 0.9), 1.0, 1.0
-        alpha, a = np.exp(rng.uniform(np.log(1e-4), np.log(1e-2), 2))
-        if family > 0:
-            norm, k = 10 ** rng.uniform(-1, 1), 10 ** rng.uniform(-2, 2)
-            alpha, a = np.sqrt([norm, 1 / norm]) * rng.uniform(0.1, 0.6, 2)
-            a *= 4 if family == 2 else 1
-        start = alpha, lead(rng, family) * k * rate * alpha, a
-        features = pair(norm, np.sqrt(k) * norm, rng=rng)
-        yield Case(rate, k, norm, start, neuron(start, features, rng=rng), features)
