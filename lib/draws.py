@@ -24,6 +24,11 @@ class Draw:
     given: tuple = ()
     options: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def value(self) -> Any:
+        """What was drawn, or what a run made of it."""
+        return self.given[0]
+
 
 def draws(name: str, make: Callable[..., Any], families: Mapping[str, Any], each: int = 5) -> list[Draw]:
     """Draw every family so many times, from seeds that belong to the name.

@@ -149,7 +149,18 @@ class Trajectory:
         """Return the total loss (k,), by default at ``self.times``."""
         return self.task.loss.value(self.outputs(times), self.task.labels) @ self.task.share
 
-    def network_at(self, time: float | None = None) -> TwoLayer:
-        """Return the network at a time, by default the last; norms below the smallest float are zero."""
-        now = Weights(*(part[-1] for part in (self.weights if time is None else self.at([time]))))
+    def networks_at(self, times: ArrayLike | None = None, *, log_times: ArrayLike | None = None) -> TwoLayer:
+        """Return the networks at times (k,) or at their logarithms, as one of weights (k, m, d) and (k, m).
+
+        Norms below the smallest float are zero.  Raises ``ValueError`` as `at` does.
+        """
+        now = self.at(times, log_times=log_times)
+        return TwoLayer(now.w, now.signs * np.exp(now.log_outputs), self.slope)
+
+    def network_at(self, time: float | None = None, *, log_time: float | None = None) -> TwoLayer:
+        """Return the network at a time or at its logarithm, as `networks_at` does; by default the last."""
+        if time is not None or log_time is not None:
+            stack = self.networks_at(time, log_times=log_time)
+            return stack.with_weights(stack.w[0], stack.a[0])
+        now = Weights(*(part[-1] for part in self.weights))
         return TwoLayer(now.w, now.signs * np.exp(now.log_outputs), self.slope)

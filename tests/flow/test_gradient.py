@@ -41,9 +41,14 @@ def test_descent_converges_to_the_flow_at_first_order(loss, train, slope):
 def test_weights_at_times_are_those_of_the_networks_that_have_the_outputs():
     run = gradient_flow(unbalanced(5, 3, 0), CLOUD, CLOUD_LABELS, SQUARE, until=3.0)
     times = np.array([0.0, 0.7, 3.0])
-    at = run.at(times)
-    networks = TwoLayer(at.w, at.signs * np.exp(at.log_outputs), run.slope)
-    np.testing.assert_allclose(networks(CLOUD), run.outputs(times), rtol=1e-12)
+    np.testing.assert_allclose(run.networks_at(times)(CLOUD), run.outputs(times), rtol=1e-12)
+    late = run.networks_at(log_times=np.log(times[1:]))
+    np.testing.assert_allclose(late(CLOUD), run.outputs(times[1:]), rtol=1e-9)
+    for one in (run.network_at(0.7), run.network_at(log_time=np.log(0.7))):
+        np.testing.assert_allclose(one(CLOUD), run.outputs([0.7])[0], rtol=1e-9)
+    np.testing.assert_allclose(run.network_at()(CLOUD), run.outputs([3.0])[0], rtol=1e-9)
+    with pytest.raises(ValueError, match="give one of the two"):
+        run.network_at(0.7, log_time=0.0)
 
 
 def close_to_descent(run, network, x, y, loss, train, step, atol):
