@@ -99,7 +99,8 @@ def refuse_short(name: str, span: str, values: np.ndarray) -> None:
         if values[0] > ends[0] or values[-1] < ends[1]:
             raise ValueError(f"{name} goes from {values[0]:.6g} to {values[-1]:.6g}, allowed: from {span}")
     elif span in LIMITS:
-        logs = values / np.log(10) if name.startswith("log") else np.log10(np.abs(values))
+        sizes = np.abs(values[values != 0])
+        logs = values / np.log(10) if name.startswith("log") else np.log10(sizes)
         decades = np.ptp(logs)
         if decades < DECADES:
             raise ValueError(f"{name} goes {span} over {decades:.2g} decades, allowed: {DECADES:g} or more")

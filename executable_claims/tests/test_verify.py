@@ -650,7 +650,8 @@ def test_one_clause_that_is_false_as_printed_corrects_the_claim():
             "power goes towards 0 over 1.7 decades, allowed: 2 or more",
         ),
         ({"power": "towards 0"}, [1.0, 0.1, 0.01], None),
-        ({"power": "towards infinity"}, [1, 10, 1000], None),
+        ({"power": "towards infinity"}, [0, 1, 1000], None),
+        ({"log_scale": "towards 0"}, [-1.0, -3.0, -6.0], None),
         ({"power": "0.5 to 2"}, [0.5, 1, 2.5], None),
     ],
 )
@@ -659,7 +660,8 @@ def test_what_is_said_over_a_range_is_compared_over_it(over, column, message, mo
     monkeypatch.setattr(
         ledger, "read_ledger", lambda: (Paper("toy", "Title", "Authors", 2020, claims, (), ()),)
     )
-    arguments = {"table": {**POWERS, "power": column}, "measured": None, "predicted": None, **SHARED}
+    name = "log_scale" if "log_scale" in over else "power"
+    arguments = {"table": {**POWERS, name: column}, "measured": None, "predicted": None, **SHARED}
     if message is None:
         assert check(**arguments).verdict == "verified"
     else:
