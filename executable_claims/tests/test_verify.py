@@ -557,6 +557,14 @@ def test_what_a_table_does_not_have_is_refused(changes, message):
         check(**arguments)
 
 
+def test_columns_of_truths_are_compared_as_zero_and_one():
+    rows = {"measured": [True, False], "predicted": [1.0, 0.0], "wrong": [False, True]}
+    control = Variant("the opposite", predicted="wrong")
+    assert check(table=rows, measured=None, predicted=None, atol=0.0, control=control).comparison.size == 2
+    with pytest.raises(ValueError, match="predicted is measured itself"):
+        check(table={**rows, "predicted": [True, False]}, measured=None, predicted=None, control=control)
+
+
 def test_counts_may_have_equal_bits():
     table = {"family": ["a"] * 3, "measured": [0, 3, 5], "predicted": [0, 3, 5]}
     control = Variant("one more", predicted=[1, 4, 6])
