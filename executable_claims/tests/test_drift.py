@@ -146,3 +146,11 @@ def test_a_tolerance_may_double_and_no_more():
     for name in ("rtol", "atol"):
         assert not moved(old, {**old, name: 2 * old[name]})
         assert any(name in text for text in moved(old, {**old, name: 2.1 * old[name]}))
+
+
+def test_what_moves_in_another_clause_is_seen_and_a_clause_that_is_gone():
+    first, other = recorded(1.0, predicted=1.0, atol=1e-3), recorded(2.0, predicted=2.0, atol=1e-3)
+    moved_other = recorded(2.0009, predicted=2.0, atol=1e-3)
+    old = {**first, "others": {"it grows": other}}
+    assert moved(old, {**first, "others": {"it grows": moved_other}})[0].startswith("it grows: 2 became")
+    assert movement(old, first).by == np.inf and not moved(old, old)
