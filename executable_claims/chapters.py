@@ -57,8 +57,10 @@ def is_executed(path: Path) -> bool:
 
 
 def executed(book: Book) -> list[Path]:
-    """The pages of a book that have cells to execute."""
-    return [path for path in sorted(book.folder("pages").rglob("*.md")) if is_executed(path)]
+    """The pages of a book that have cells to execute; folders with a dot are those of editors."""
+    pages = book.folder("pages")
+    shown = (path for path in sorted(pages.rglob("*.md")) if "/." not in f"/{path.relative_to(pages)}")
+    return [path for path in shown if is_executed(path)]
 
 
 def chapters(book: Book) -> list[Path]:

@@ -8,6 +8,7 @@ from math import inf
 import pytest
 
 from executable_claims import Variant, verify
+from executable_claims.chapters import executed
 from executable_claims.configuration import Book, find_book
 from executable_claims.plugin import check_seconds, differences, movements, processor_seconds
 from executable_claims.processor import kernels, slowness
@@ -138,3 +139,11 @@ def test_a_book_is_found_from_a_folder_of_it_and_its_settings_are_checked(tmp_pa
         find_book(other)
     with pytest.raises(ValueError, match="allowed: one in a book"):
         find_book(tmp_path.parent)
+
+
+def test_copies_that_an_editor_keeps_are_no_pages(demo):
+    before = executed(find_book(demo))
+    copies = demo / "book" / "logistic_map" / ".ipynb_checkpoints"
+    copies.mkdir()
+    (copies / "chaos-checkpoint.md").write_text((copies.parent / "chaos.md").read_text())
+    assert executed(find_book(demo)) == before and len(before) == 2
