@@ -24,7 +24,7 @@ SEEN_IN_A_RECORD = {
     *("pezeshki2021-tab-1-irm", "pezeshki2021-tab-1-rex", "pezeshki2021-ours-decay-alone"),
     *("min2024-sec4-start", "min2024-sec4-rank", "min2024-sec4-loss"),
     "sarussi2021-ours-disagreement",
-    "pezeshki2021-ours-kernel-responses",
+    *("pezeshki2021-ours-kernel-responses", "pezeshki2021-ours-turn-network"),
     *("sarussi2021-small-init", "sarussi2021-ours-census", "sarussi2021-ours-bent-errors"),
     *("min2024-ours-default-geometry", "combes2018-ours-default-adam", "pezeshki2021-ours-default-margins"),
     *("combes2018-fig-5l", "pezeshki2021-fig-2b"),
