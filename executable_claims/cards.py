@@ -43,6 +43,8 @@ def allowed(record: dict) -> str:
     """The tolerance, and why it is that."""
     given = {"relative": record["rtol"], "absolute": record["atol"]}
     shown = " + ".join(f"{value:.2g} {name}" for name, value in given.items() if value)
+    if record["least_atol"] < record["atol"]:
+        shown += f" (by row, from {record['least_atol']:.2g} on)"
     return f"{shown or 'none'}: {record['because']}"
 
 

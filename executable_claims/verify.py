@@ -98,6 +98,7 @@ class Verdict:
     ``resolution`` says how wrong a theory would have been noticed, ``None`` for a target of zero without a
     scale, and ``notices`` says it in words; ``families`` says what was drawn, ``row`` which row of a table is
     the worst.  Of a sentence that says several things the verdict has the first ``clause``, and ``others``.
+    Where each row has an absolute tolerance of its own, ``atol`` is the largest and ``least_atol`` the least.
     """
 
     claim: Claim
@@ -114,6 +115,7 @@ class Verdict:
     row: str = ""
     resolution: float | None = None
     notices: str = ""
+    least_atol: float = 0.0
     clause: str = ""
     others: tuple[Verdict, ...] = ()
 
@@ -370,5 +372,6 @@ def _decided(claim: Claim, clause: Clause, given: Mapping[str, Any]) -> Verdict:
         "clause": clause.says,
     }
     about |= {"rtol": float(check["rtol"]), "atol": float(np.max(check["atol"]))}
+    about["least_atol"] = float(np.min(check["atol"]))
     about |= {"resolution": finest, "notices": words}
     return Verdict(claim, verdict, main, because=because, **varied, **about)

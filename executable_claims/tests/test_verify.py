@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from executable_claims import ledger
+from executable_claims.cards import allowed
 from executable_claims.clauses import Clause
 from executable_claims.comparison import beside, compare, notices, part, resolution
 from executable_claims.ledger import Claim, Paper, Thing, read_paper
@@ -507,7 +508,8 @@ def test_each_row_may_have_a_tolerance_of_its_own():
     rows = {"measured": [1.0, 2.0], "predicted": [1.1, 2.0], "error": [0.2, 1e-3], "wrong": [1.5, 2.1]}
     control = Variant("wrong", predicted="wrong")
     verdict = check(table=rows, measured=None, predicted=None, atol="error", control=control)
-    assert verdict.comparison.tolerance == 0.2 and verdict.atol == 0.2
+    assert verdict.comparison.tolerance == 0.2 and (verdict.least_atol, verdict.atol) == (1e-3, 0.2)
+    assert allowed(verdict.record()).startswith("0.2 absolute (by row, from 0.001 on): float arithmetic")
     assert verdict.resolution == pytest.approx(1e-3 / 2)
     with pytest.raises(ClaimFailed, match="1 of 2 entries outside"):
         check(
