@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from docutils import nodes
 from sphinx.application import Sphinx
 
@@ -57,7 +58,8 @@ def line_numbers(record: dict) -> list[str]:
     """What a card shows without being opened: measured, predicted, and that the control fails."""
     if record["others"]:
         clauses = parts(record)
-        return [f"{len(clauses)} clauses", *(one["notices"] for one in clauses), "each control fails"]
+        coarsest = max(clauses, key=lambda one: np.inf if one["resolution"] is None else one["resolution"])
+        return [f"{len(clauses)} clauses, each with a control that fails", coarsest["notices"]]
     comparison = record["comparison"]
     within = f" ± {comparison['tolerance']:.2g}" if comparison["tolerance"] else ""
     return [
