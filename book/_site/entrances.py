@@ -37,12 +37,13 @@ def text_of(node: nodes.Node) -> str:
 
 
 def description(page: nodes.document | None, title: str) -> str:
-    """The first sentences of a page, or its title and what the book is about."""
-    text = ""
-    for paragraph in page.findall(nodes.paragraph) if page is not None else ():
-        if isinstance(paragraph.parent, nodes.section) and len(text) < ENOUGH:
-            words = " ".join(text_of(paragraph).split())
-            text += " " + PROMISE.sub("", words)
+    """What a page promises, or its first sentences, or its title and what the book is about."""
+    found = page.findall(nodes.paragraph) if page is not None else ()
+    paragraphs = [text_of(one) for one in found if isinstance(one.parent, nodes.section)]
+    texts = [" ".join(text.split()) for text in paragraphs]
+    text = next((PROMISE.sub("", one) for one in texts if PROMISE.search(one)), "")
+    for one in texts:
+        text += " " + one if len(text) < ENOUGH else ""
     if len(text) < ENOUGH:
         text = f"{title}. {citation()['abstract']}"
     return shorten(text, DESCRIPTION, placeholder=" …")
