@@ -6,6 +6,9 @@ is what feeds the target of a check, a value that the page says, or a curve of a
 A change has been *noticed* if a check refused: ``verify``, ``beside`` or an ``assert``.  One that moves
 nothing that is compared, said or drawn is none of theory.  A crash, or a run without an end, is no notice,
 and counted apart.  The rest survives, and a person says in ``results/attacks.json`` for what reason.
+
+What measures is changed too (:mod:`.misreadings`), and counted apart, as ``measuring``.  Such a change counts
+where it moves what is measured and not what this should be.
 """
 
 import ast
@@ -27,9 +30,10 @@ import executable_claims
 from executable_claims.chapters import code_cells
 from executable_claims.comparison import MISSED
 from executable_claims.configuration import Book
-from executable_claims.coverage import BESIDE, covered, drawers, drawn, said, shown, users
+from executable_claims.coverage import BESIDE, calls, covered, drawers, drawn, said, shown, users
 from executable_claims.dependencies import IMPORTS
-from executable_claims.moves import comparing, draw, moved, refusing, saying
+from executable_claims.misreadings import misreadings
+from executable_claims.moves import comparing, draw, misread, moved, refusing, saying
 from executable_claims.results import change_result, code_key, read_results, run_chapters
 from executable_claims.script import (
     bound,
@@ -43,7 +47,8 @@ from executable_claims.script import (
     sites,
 )
 
-RULE = "2-"  # what is counted: entries of another rule are as those of other code
+FORM = "{place}: {before} -> {after}\n    moves {moves}; {reason}"
+RULE = "3-"  # what is counted: entries of another rule are as those of other code
 FACTOR = 1.05
 SLOWER = 2  # a change that makes a chapter so much slower is given up
 OPPOSITE = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult}
@@ -56,6 +61,11 @@ class Change(NamedTuple):
     words: dict[str, str]
     number: int
     statement: ast.stmt
+    measures: bool = False
+
+
+Changes = dict[str, Change]
+Statements = Sequence[tuple[ast.stmt, int]]
 
 
 def targets(node: ast.AST, checks: set[str]) -> Iterator[ast.expr]:
@@ -106,9 +116,15 @@ def scaled(node: ast.expr) -> list[ast.expr]:
     return [ast.Constant(float(f"{FACTOR * value:.6g}"))] if value else []
 
 
-def read_chapter(book: Book, page: Path) -> tuple[list[tuple[ast.stmt, int]], dict[str, Change]]:
-    """Return the statements of a chapter with their cells, and the changes of its theory."""
+def read_chapter(book: Book, page: Path) -> tuple[Statements, Changes]:
+    """Return the statements of a chapter with their cells, and its changes, in the order of these."""
     pairs = read_statements(page)
+    changes = {**misread_chapter(book, pairs), **change_theory(book, pairs)}
+    return pairs, dict(sorted(changes.items(), key=lambda item: item[1].number))
+
+
+def change_theory(book: Book, pairs: Statements) -> Changes:
+    """Return the changes of what feeds a target, a value said or a curve."""
     statements = [one for one, _ in pairs]
     checks = {*book.checks, BESIDE, *users(statements, book.checks)}
     drawing = drawers(statements)
@@ -116,8 +132,8 @@ def read_chapter(book: Book, page: Path) -> tuple[list[tuple[ast.stmt, int]], di
     lines = [[code for curve in drawn(one, drawing) for code in curve] for one in statements]
     made = set().union(*(bound(one) for one in statements if not isinstance(one, IMPORTS)))
     theory, used = feeding(statements, names(*(one for each in roots + lines for one in each)))
-    changes: dict[str, Change] = {}
-    for number, (statement, cell) in enumerate(pairs):
+    changes: Changes = {}
+    for number, statement in enumerate(statements):
         parts = [statement] if number in theory else roots[number] + lines[number]
         found: list[Any] = [site for part in parts for site in sites(part)]
         found = [site for site in found if getattr(site, "name", "") not in drawing]
@@ -126,10 +142,36 @@ def read_chapter(book: Book, page: Path) -> tuple[list[tuple[ast.stmt, int]], di
         if isinstance(statement, ast.ImportFrom) and THEORY & {*(statement.module or "").split(".")}:
             found = [statement]
         for each, (before, after, form) in [(one, form) for one in found for form in forms(one, used)]:
-            words = {"place": f"cell {cell}, line {each.lineno}", "before": before, "after": after}
-            other = ast.fix_missing_locations(copy.deepcopy(statement, {id(each): form}))
-            changes.setdefault("{place}: {before} -> {after}".format(**words), Change(words, number, other))
-    return pairs, changes
+            changes |= altered(pairs, number, each, before, after, form)
+    return changes
+
+
+def misread_chapter(book: Book, pairs: Statements) -> Changes:
+    """Return the misreadings of what feeds a measurement."""
+    statements = [one for one, _ in pairs]
+    checks = {"Clause", *book.checks, *users(statements, book.checks)}
+    measured = [each for one in statements for call in calls(one, checks) for each in measurements(call)]
+    changes: Changes = {}
+    for number in sorted(feeding(statements, names(*measured))[0]):
+        for each, form in misreadings(statements[number]):
+            changes |= altered(pairs, number, each, ast.unparse(each), ast.unparse(form), form, measures=True)
+    return changes
+
+
+def measurements(call: ast.Call) -> list[ast.expr]:
+    """Return what a check measures: its tables, or what it is given as such."""
+    given = [keyword.value for keyword in call.keywords if keyword.arg == "measured"]
+    return [*call.args, *given]
+
+
+def altered(
+    pairs: Statements, number: int, part: Any, before: str, after: str, form: ast.AST, **kind: bool
+) -> Changes:
+    """Return the change of a part of a statement, by its words."""
+    statement, cell = pairs[number]
+    words = {"place": f"cell {cell}, line {part.lineno}", "before": before, "after": after}
+    other = ast.fix_missing_locations(copy.deepcopy(statement, {id(part): form}))
+    return {"{place}: {before} -> {after}".format(**words): Change(words, number, other, **kind)}
 
 
 def larger(value: Any) -> Any:
@@ -166,7 +208,8 @@ def outcomes(book: Book, page: Path, done: Iterable[str]) -> Iterator[tuple[str,
 
     def attempt(change: Change) -> dict:
         try:
-            moves = moved(known["seen"], run(change.number, other=change.statement)["seen"])
+            judge = misread if change.measures else moved
+            moves = judge(known["seen"], run(change.number, other=change.statement)["seen"])
         except Exception as error:
             refused, text = isinstance(error, AssertionError), str(error).partition("; tolerance")[0]
             found = {"outcome": "noticed", "claim": getattr(error, "claim", "assert")} if refused else {}
@@ -195,42 +238,56 @@ def with_change(entry: dict, key: str, text: str, found: dict) -> dict:
     return {**entry, "partial": partial}
 
 
-def sampled(changes: Mapping[str, Change], size: int) -> list[str]:
-    """Return so many changes, or all if there are not more, each with the same chance."""
-    return sorted(changes, key=lambda text: hashlib.sha256(text.encode()).digest())[:size]
+def sampled(changes: Changes, size: int) -> list[str]:
+    """Return so many changes of each kind, or all if there are not more, each with the same chance."""
+    kinds = [[text for text, one in changes.items() if one.measures == kind] for kind in (False, True)]
+    digests = {text: hashlib.sha256(text.encode()).digest() for text in changes}
+    return [text for kind in kinds for text in sorted(kind, key=digests.__getitem__)[:size]]
 
 
-def closed(
-    entry: dict, key: str, changes: Mapping[str, Change], tried: Sequence[str], coverage: Mapping
-) -> dict:
+def closed(entry: dict, key: str, changes: Changes, tried: Sequence[str], coverage: Mapping) -> dict:
     """Return the counts of a chapter, and its survivors with the reasons that are known."""
-    if entry.get("key") == key and entry["tried"] >= len(tried):  # by another run
+    own = {text: one for text, one in changes.items() if not one.measures}
+    if entry.get("key") == key and entry["tried"] >= len({*own} & {*tried}):  # by another run
         return {name: value for name, value in entry.items() if name != "partial"}
+    done = {text: found for text, found in finished(entry, key).items() if text in tried}
+    other = {text: one for text, one in changes.items() if one.measures}
+    measuring = counted(entry.get("measuring", {}), other, done)
+    return {"key": key, **counted(entry, own, done), "coverage": coverage, "measuring": measuring}
+
+
+def counted(entry: Mapping, changes: Changes, done: Mapping[str, dict]) -> dict:
+    """Return what became of the changes of a kind, and the survivors with the reasons that are known."""
     explained = [*entry.get("survivors", ()), *entry.get("reasons", ())]
     reasons = {(each["before"], each["after"]): each["reason"] for each in explained if each["reason"]}
-    done = finished(entry, key)
-    counts = Counter(done[text]["outcome"] for text in tried)
-    refused = Counter(done[text]["claim"] for text in tried if "claim" in done[text])
+    found = {text: done[text] for text in changes if text in done}
+    counts = Counter(one["outcome"] for one in found.values())
+    refused = Counter(one["claim"] for one in found.values() if "claim" in one)
     survivors, untried = [], []  # of what this sample leaves out, the reasons
-    for text, (words, *_) in changes.items():
-        if text in tried and (moves := done[text].get("moves")):
-            reason = reasons.get((words["before"], words["after"]), "")
-            survivors.append({**words, "moves": moves, "reason": reason})
-        elif text not in tried and (reason := reasons.get((words["before"], words["after"]))):
-            untried.append({**words, "reason": reason})
-    named = {name: counts[name] for name in ("noticed", "moves_nothing", "crashed", "survived")}
-    found = {"key": key, "changes": len(changes), "tried": len(tried), **named, "coverage": coverage}
+    for text, one in changes.items():
+        reason = reasons.get((one.words["before"], one.words["after"]), "")
+        if moves := found.get(text, {}).get("moves"):
+            survivors.append({**one.words, "moves": moves, "reason": reason})
+        elif text not in found and reason:
+            untried.append({**one.words, "reason": reason})
+    numbers = {name: counts[name] for name in ("noticed", "moves_nothing", "crashed", "survived")}
     left = {"reasons": untried} if untried else {}
-    return {**found, "refused": dict(sorted(refused.items())), "survivors": survivors, **left}
+    counted = {
+        "changes": len(changes),
+        "tried": len(found),
+        **numbers,
+        "refused": dict(sorted(refused.items())),
+    }
+    return {**counted, "survivors": survivors, **left}
 
 
 def attack(book: Book, name: str, page: Path, sample: int) -> str:
     """Try the changes of a chapter that have not been tried, and return in words what became of all."""
     path, key, changes = book.folder("attacks"), RULE + code_key(book, page), read_chapter(book, page)[1]
-    if not changes:
+    if all(one.measures for one in changes.values()):
         raise ValueError("has nothing to change: no target is computed from anything")
     entry, tried, log = read_results(path).get(name, {}), sampled(changes, sample), list[str]()
-    if entry.get("key") != key or entry["tried"] < len(tried):
+    if entry.get("key") != key or entry["tried"] + entry["measuring"]["tried"] < len(tried):
         for text, found in outcomes(book, page, {*finished(entry, key), *set(changes).difference(tried)}):
             change_result(path, name, with_change, key, text, found)
         done = finished(read_results(path)[name], key)
@@ -238,11 +295,12 @@ def attack(book: Book, name: str, page: Path, sample: int) -> str:
         log = [f"{name}, {text}\n    {one['outcome']}: {one['by']}" for text, one in ends.items()]
         change_result(path, name, closed, key, changes, tried, covered(shown(book, page)))
         entry = read_results(path)[name]
-    form = "{place}: {before} -> {after}\n    moves {moves}; {reason}"
-    log += [f"{name}, {form.format(**one)}" for one in entry["survivors"]]
-    counts = [f"{number} {word}" for word, number in entry.items() if isinstance(number, int)]
-    explained = sum(bool(one["reason"]) for one in entry["survivors"])
-    return "\n".join([*log, f"{name}: {', '.join(counts)}, {explained} of them with a reason"])
+    for kind, part in (("", entry), (", what measures", entry["measuring"])):
+        log += [f"{name}{kind}, {FORM.format(**one)}" for one in part["survivors"]]
+        counts = [f"{number} {word}" for word, number in part.items() if isinstance(number, int)]
+        explained = sum(bool(one["reason"]) for one in part["survivors"])
+        log.append(f"{name}{kind}: {', '.join(counts)}, {explained} of them with a reason")
+    return "\n".join(log)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

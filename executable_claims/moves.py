@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -127,19 +127,44 @@ def distance(before: Sequence[float] | None, after: Sequence[float] | None) -> t
 
 def moved(before: Iterable, after: Iterable) -> str:
     """Say how far what of which claim, value or figure has moved; nothing if none has."""
-    before, after, texts = [*before], [*after], list[str]()
-    if [group for group, _ in before] != [group for group, _ in after]:
-        return "which claims, values and figures there are"
-    for (group, old), (_, new) in zip(before, after, strict=True):
-        apart = {name: distance(old.get(name), new.get(name)) for name in {**old, **new}}
-        far = [name for name, (by, size) in apart.items() if by > ROUNDING * (size or 1.0)]
+    texts = []
+    for group, old, far in changed(before, after):
         own = [name for name in far if not name.startswith(("control", "impostor"))]
         typed = all(x == round(x) for name in MISSED for x in old.get(name, ()))
         # A control that moves alone counts too: it shows something else than it says.
-        if (far and not own) or any(typed or name != "measured" for name in own):
-            for name in own or far:
-                by, size = apart[name]
-                how = f"by {by:.2g} of {size:.2g}" if by < np.inf else "in another shape"
-                texts.append(f"{name}{group} {how}")
+        if not own or any(typed or name != "measured" for name in own):
+            texts += [f"{name}{group} {far[name]}" for name in own or far]
+    return listed(texts)
+
+
+def misread(before: Iterable, after: Iterable) -> str:
+    """Say how far what was measured for which claim has moved, where what it should be stayed as it was."""
+    texts = []
+    for group, _, far in changed(before, after):
+        if "measured" in far and not set(far) & set(MISSED):
+            texts.append(f"measured{group} {far['measured']}")
+    return listed(texts)
+
+
+def changed(before: Iterable, after: Iterable) -> Iterator[tuple[str, dict, dict[str, str]]]:
+    """The claims, values and figures of which something has moved: what was there, and what moved how far."""
+    before, after = [*before], [*after]
+    if [group for group, _ in before] != [group for group, _ in after]:
+        yield "", {}, {"the claims, values and figures": "are others"}
+        return
+    for (group, old), (_, new) in zip(before, after, strict=True):
+        apart = {name: distance(old.get(name), new.get(name)) for name in {**old, **new}}
+        far = {name: how(*by) for name, by in apart.items() if by[0] > ROUNDING * (by[1] or 1.0)}
+        if far:
+            yield group, old, far
+
+
+def how(by: float, size: float) -> str:
+    """Say a distance beside a size."""
+    return f"by {by:.2g} of {size:.2g}" if by < np.inf else "in another shape"
+
+
+def listed(texts: Sequence[str]) -> str:
+    """Return the first few texts, and how many more there are."""
     more = [f"and {len(texts) - MOVES} more"] if len(texts) > MOVES else []
     return "; ".join([*texts[:MOVES], *more])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from executable_claims.attack import attack, closed, main, read_chapter, with_change
+from executable_claims.attack import Change, attack, closed, main, read_chapter, with_change
 from executable_claims.configuration import find_book
 from executable_claims.results import change_result, read_results
 from executable_claims.seeds import main as draw_anew
@@ -153,7 +153,7 @@ def test_a_chapter_that_was_interrupted_goes_on_and_one_that_is_done_is_not_run(
 
 
 def test_two_runs_at_once_lose_nothing_of_each_other():
-    changes = dict.fromkeys(("one", "other"), ({"before": "1", "after": "2"}, 0, None))
+    changes = dict.fromkeys(("one", "other"), Change({"before": "1", "after": "2"}, 0, None))
     noticed, entry = {"outcome": "noticed", "claim": "a-law"}, {"survivors": []}
     for text in ("one", "other", "one"):
         entry = with_change(entry, "key", text, noticed)
@@ -172,7 +172,7 @@ def test_a_sample_of_the_changes_is_tried_and_a_larger_one_after_it(write):
 
 
 def test_a_smaller_sample_of_other_code_keeps_the_reasons_of_what_it_leaves_out():
-    changes = {text: ({"before": text, "after": "2"}, 0, None) for text in ("one", "other")}
+    changes = {text: Change({"before": text, "after": "2"}, 0, None) for text in ("one", "other")}
     found = {"outcome": "survived", "moves": "a by 1 of 2"}
     reasons = [{"before": text, "after": "2", "reason": f"{text} is small"} for text in changes]
     few = closed(with_change({"survivors": reasons}, "a", "one", found), "a", changes, ["one"], {})
@@ -185,6 +185,34 @@ def test_a_smaller_sample_of_other_code_keeps_the_reasons_of_what_it_leaves_out(
     whole = closed(few, "b", changes, [*changes], {})
     assert [each["reason"] for each in whole["survivors"]] == ["one is small", "other is small"]
     assert "reasons" not in whole
+
+
+READING = """import numpy as np
+from executable_claims import Variant, verify
+
+
+def weights_at(time):
+    return np.exp(time) * np.array([1.0, 1.1])
+
+
+def law(time):
+    return np.exp(1.0 * time)
+
+
+end = 2.0
+measured = weights_at(end)[0]
+""" + CHECK.replace("0 * x - 9", "-9")
+
+
+def test_what_measures_is_misread_and_counted_apart(write, capsys):
+    write(READING.replace("law(x)", "law(2.0)").replace("RTOL", "1e-9"))
+    sharp = attacked()[1]["measuring"]
+    assert sharp["noticed"] == sharp["changes"] == sharp["refused"]["made2000-law"] == 4
+    bound = READING.replace("predicted=law(x), rtol=RTOL", "at_most=5 * law(2.0)")
+    write(bound.replace("predicted=-9", "at_most=-9.0"))
+    survivors = attacked()[1]["measuring"]["survivors"]
+    assert {one["after"] for one in survivors} == {"0.0 * end", "0.8 * end", "1.25 * end", "1"}
+    assert "part/page, what measures, cell 1, line 14: end -> 0.8 * end" in capsys.readouterr().out
 
 
 def count(entry, number):

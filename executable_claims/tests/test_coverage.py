@@ -146,8 +146,8 @@ def test_what_moves_by_more_is_said_with_its_distance(numbers, by):
         ([["", {"a": [1.0]}]], "a in another shape"),
         ([["", {"a": [1.0, np.nan]}]], "a in another shape"),
         ([["", {"b": [1.0, 2.0]}]], "a in another shape; b in another shape"),
-        ([], "which claims, values and figures there are"),
-        ([[" of x", {"a": [1.0, 2.0]}]], "which claims, values and figures there are"),
+        ([], "the claims, values and figures are others"),
+        ([[" of x", {"a": [1.0, 2.0]}]], "the claims, values and figures are others"),
         ([["", {"a": [1.0, 2.0]}]], ""),
     ],
 )
