@@ -5,12 +5,12 @@ from functools import partial
 
 import torch
 
+from experiments.colours import ColouredImages, draw_environments, paint
+from experiments.environments import over_environments
 from experiments.registry import Experiment
-from lib.data.colours import ColouredImages, draw_environments, paint
 from lib.models.mlps import draw_mlps
 from lib.training.descent import TrainingRun
 from lib.training.ensembles import train
-from lib.training.environments import over_environments
 
 METHODS = (
     *("cross-entropy", "extrapolation", "invariant"),
@@ -22,7 +22,8 @@ METHODS = (
 class ColouredDigits:
     """Data, networks and training of the experiment; the defaults are those of the published code.
 
-    ``images``, ``training``, ``tests`` and ``noise`` are those of :func:`lib.data.colours.draw_environments`.
+    ``images``, ``training``, ``tests`` and ``noise`` are those of
+    :func:`experiments.colours.draw_environments`.
 
     The other fields have an entry for each of ``METHODS``: ``widths`` of the two hidden layers, ``steps`` of
     Adam of the length ``rates``, the ``annealing`` steps before the method's own objective starts, its

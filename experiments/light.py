@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from sklearn.metrics import roc_auc_score
 
+from experiments.convolutional import Convolutional
+from experiments.lit_images import BRIGHT, DARK, read_images, with_light
 from experiments.registry import Experiment
-from lib.data.light import BRIGHT, DARK, read_images, with_light
-from lib.models.convolutional import Convolutional
 from lib.training.descent import TrainingRun
 from lib.training.ensembles import train
 from lib.training.objectives import cross_entropy
@@ -22,10 +22,10 @@ VGG16 = ((64,) * 2, (128,) * 2, (256,) * 3, (512,) * 3, (512,) * 3)
 class LightEffect:
     """Images, network and training of the experiment; the defaults are the paper's where it says them.
 
-    ``images``, ``side`` and ``per_class`` are those of :func:`lib.data.light.read_images`; of the images the
-    share ``test_share`` is to test.  A network is trained for each of ``lit``, the share of the training
-    images with the light, with the ``blocks`` and ``dense`` layers of
-    :class:`lib.models.convolutional.Convolutional`; Adam trains it with ``step`` and ``betas`` on batches of
+    ``images``, ``side`` and ``per_class`` are those of :func:`experiments.lit_images.read_images`; of the
+    images the share ``test_share`` is to test.  A network is trained for each of ``lit``, the share of the
+    training images with the light, with the ``blocks`` and ``dense`` layers of
+    :class:`experiments.convolutional.Convolutional`; Adam trains it with ``step`` and ``betas`` on batches of
     ``batch`` images for ``epochs``.  The paper does not say side, share, batch and epochs.
     """
 

@@ -9,11 +9,11 @@ import torch
 
 from experiments.comparison import rounded
 from experiments.registry import Experiment
+from experiments.regularised import Dropout, Regularised
 from lib.data.synthetic import two_moons_with_gap
 from lib.geometry.level_sets import bend, distance_to_data, zero_level_set
 from lib.models.features import decompose, tangent_features
 from lib.models.mlps import draw_mlps
-from lib.models.regularised import Dropout, Regularised
 from lib.training.ensembles import Optimiser, train
 from lib.training.objectives import cross_entropy, spectral_decoupling
 

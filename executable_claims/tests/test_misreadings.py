@@ -34,7 +34,10 @@ def test_times_starts_indices_and_reductions_are_misread(code, others):
 
 
 def run(measured, predicted, drawn=0.0):
-    return [[" of a-law", {"measured": measured, "predicted": predicted}], [" of fig-a", {"curve 1": [drawn]}]]
+    return [
+        [" of a-law", {"measured": measured, "predicted": predicted}],
+        [" of fig-a", {"curve 1": [drawn]}],
+    ]
 
 
 def test_a_misreading_moves_what_is_measured_alone():

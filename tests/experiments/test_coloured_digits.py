@@ -9,10 +9,10 @@ import torch
 
 from experiments import coloured_digits as experiment
 from experiments.coloured_digits import METHODS
+from experiments.colours import draw_environments, paint
+from experiments.environments import over_environments
 from experiments.registry import find
-from lib.data.colours import draw_environments, paint
 from lib.models.mlps import draw_mlps, seed_generators
-from lib.training.environments import over_environments
 
 NAME = "pezeshki2021-table-1"
 LIKE = torch.empty(0, dtype=torch.float64)

@@ -8,8 +8,8 @@ import torch
 from PIL import Image
 
 from experiments import light
+from experiments.convolutional import Convolutional
 from experiments.light import VGG16, LightEffect, run_light_effect
-from lib.models.convolutional import Convolutional
 
 SMALL = LightEffect(images="digits", per_class=20, blocks=((4,),), dense=(), step=1e-2, epochs=2)
 VIEWS = ("modified", "real", "swapped")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from experiments.regularised import Dropout, Regularised
 from lib.models.mlps import draw_mlps, seed_generators
-from lib.models.regularised import Dropout, Regularised
 from lib.training.ensembles import train
 from lib.training.objectives import cross_entropy
 

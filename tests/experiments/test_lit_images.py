@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from lib.data.light import BRIGHT, DARK, _balanced, with_light
+from experiments.lit_images import BRIGHT, DARK, _balanced, with_light
 
 
 def test_light_reduces_the_levels_to_its_half_and_leaves_what_has_none():

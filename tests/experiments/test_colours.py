@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from lib.data.colours import colour_images, paint
+from experiments.colours import colour_images, paint
 
 LIKE = torch.empty(0, dtype=torch.float64)
 

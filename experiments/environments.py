@@ -11,6 +11,11 @@ from collections.abc import Callable
 import torch
 from torch.nn.functional import softplus
 
+from lib.checks import choice
+
+# The weight times the risk, and the strength times the mean squared logit.
+PENALISED = ("cross-entropy", "decoupled", "decoupled-as-printed", "decay-alone", "grey")
+
 
 def over_environments(method: str, strength: float, chances: torch.Tensor) -> Callable[..., torch.Tensor]:
     """Return what is minimised, a function of logits (seeds, n), labels that it does not use, and a weight.
@@ -19,7 +24,8 @@ def over_environments(method: str, strength: float, chances: torch.Tensor) -> Ca
     -1; every second one belongs to the second environment.  By ``method``: "extrapolation" (V-REx) is the
     sum of the risks, the cross-entropies of the environments, over the weight, and their squared difference;
     "invariant" (IRM, version 1) their mean over the weight, and the mean of their squared slopes in a factor
-    of the logits; any other one the weight times their mean, and ``strength`` times the mean squared logit.
+    of the logits; those in ``PENALISED`` the weight times their mean, and ``strength`` times the mean squared
+    logit.  Raises ``ValueError`` for another one.
     """
     odd = torch.arange(chances.shape[1], device=chances.device) % 2
     # Labels, networks, environments, examples.
@@ -41,4 +47,5 @@ def over_environments(method: str, strength: float, chances: torch.Tensor) -> Ca
         slopes = risks(f, lambda below: below * torch.sigmoid(below))
         return (risks(f) / weight + slopes.square()).mean(-1)
 
-    return {"extrapolation": extrapolated, "invariant": invariant}.get(method, penalised)
+    others = {"extrapolation": extrapolated, "invariant": invariant}
+    return others.get(choice("method", method, (*PENALISED, *others)), penalised)

@@ -5,8 +5,8 @@ import pytest
 import torch
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from lib.data.colours import colour_images
-from lib.training.environments import over_environments
+from experiments.colours import colour_images
+from experiments.environments import over_environments
 
 LIKE = torch.empty(0, dtype=torch.float64)
 
@@ -48,3 +48,8 @@ def test_objectives_are_those_of_the_published_codes(method, noise):
                 expected = (first + second) / weight + (first - second) ** 2
             # Sums of 240 numbers at most, in another order.
             np.testing.assert_allclose(value[k], expected, rtol=1e-13)
+
+
+def test_an_unknown_method_is_refused_by_name():
+    with pytest.raises(ValueError, match="method is 'invarient', allowed: 'cross-entropy', 'decoupled'"):
+        over_environments("invarient", 0.03, torch.ones(2, 4))
