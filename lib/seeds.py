@@ -9,12 +9,14 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.stats.distributions import rv_frozen
 
 from lib.checks import whole, wholes
+
+if TYPE_CHECKING:
+    import scipy.stats  # takes half a second
 
 APART = 10**6
 BLOCK = 1000  # seeds of a name
@@ -66,7 +68,7 @@ def draws(families: Sequence[Any], first: int, each: int = 5) -> Iterator[tuple[
         yield families[k // each], generator(first + k)
 
 
-def likely_range(law: rv_frozen, entries: int, sides: int = 2) -> tuple[Any, Any]:
+def likely_range(law: scipy.stats.distributions.rv_frozen, entries: int, sides: int = 2) -> tuple[Any, Any]:
     """Return the least and the largest value that a check may find of a law, as its parameters are shaped.
 
     Of so many ``entries`` with this law some lies beyond them, on one of the ``sides`` (1 or 2) that are

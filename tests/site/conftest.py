@@ -116,7 +116,14 @@ def opened(browser, url, width=1280, **options):
 
     Its ``errors`` are what it complains of, and what it asks of another host.
     """
-    page = browser.new_context(viewport={"width": width, "height": 900}, **options).new_page()
+    page = blank(browser, viewport={"width": width, "height": 900}, **options)
+    go(page, url)
+    return page
+
+
+def blank(browser, **options):
+    """An empty page in a context of its own, which notes its ``errors``."""
+    page = browser.new_context(**options).new_page()
     page.errors = []
 
     def asked(request):
@@ -126,9 +133,13 @@ def opened(browser, url, width=1280, **options):
     page.on("console", lambda message: message.type == "error" and page.errors.append(message.text))
     page.on("pageerror", lambda error: page.errors.append(str(error)))
     page.on("request", asked)
+    return page
+
+
+def go(page, url):
+    """Lead a page to an address, and wait for its fonts."""
     page.goto(url, wait_until="load")
     page.evaluate("document.fonts.ready")
-    return page
 
 
 @pytest.fixture
@@ -153,13 +164,22 @@ def visits(*names, devices=DEVICES):
 
 
 @pytest.fixture(scope="session")
-def visit(request, browser, address):
+def visitor(browser):
+    """The one tab of all visits: a page opens in half of the time that it takes in a new one."""
+    page = blank(browser)
+    yield page
+    page.context.close()
+
+
+@pytest.fixture(scope="session")
+def visit(request, visitor, address):
     """A page on a device, opened once: pytest lets the tests that look at it follow each other."""
     name, device = request.param
     widths, scheme = DEVICES[device]
-    page = opened(browser, f"{address}/{name}", widths[0], color_scheme=scheme)
-    yield page
-    page.context.close()
+    visitor.set_viewport_size({"width": widths[0], "height": 900})
+    visitor.emulate_media(media="null", color_scheme=scheme)
+    go(visitor, f"{address}/{name}")
+    return visitor
 
 
 @pytest.fixture
