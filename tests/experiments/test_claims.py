@@ -1,11 +1,12 @@
 """A claim rests on a record only if the same check runs, in the tests, at reduced size."""
 
 import ast
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
-from executable_claims import ClaimFailed, Variant, ledger
+from executable_claims import ClaimFailed, Clause, Variant, ledger
 from executable_claims.ledger import Claim, Paper
 from experiments import claims
 from tests.book import test_book
@@ -128,6 +129,26 @@ def test_a_claim_that_rests_on_a_record_is_checked_at_the_reduced_size_too(monke
             decide()
     else:
         assert decide().comparison.measured == 4
+
+
+def test_a_sentence_that_says_several_things_is_decided_by_clauses(monkeypatch):
+    several = replace(BASE, statement="It is small, and even.", says=("It is small", "even"))
+    papers = (Paper("toy", "Title", "Authors", 2020, (several,), (), ()),)
+    monkeypatch.setattr(ledger, "read_ledger", lambda: papers)
+    monkeypatch.setattr(claims, "quick", lambda *asked: [4])
+    monkeypatch.setattr(claims, "recorded", lambda *asked: SimpleNamespace(metrics=[2]))
+
+    def small_and_even(metrics):
+        (count,) = metrics
+        small = {"measured": count, "at_most": 4, "control": Variant("twenty more", measured=count + 20)}
+        even = {"measured": count % 2, "predicted": 0, "control": Variant("one more", measured=1)}
+        return [
+            Clause(says, because="a count", **one)
+            for says, one in zip(several.says, (small, even), strict=True)
+        ]
+
+    verdict = claims.verify_recorded("toy-a", small_and_even, "squares")
+    assert [one.clause for one in verdict.clauses] == ["It is small", "even"]
 
 
 def test_the_list_of_claims_seen_in_a_record_holds_no_other():
