@@ -13,11 +13,10 @@ import time
 import numpy as np
 import pytest
 
-from experiments import clusters, light, two_digits
+from experiments import clusters, colours, light, two_digits
 from experiments.comparison import differences, to_scale
 from experiments.records import DIGITS, RECORDS, NoRecord, begun, recorded
 from experiments.registry import EXPERIMENTS, ROOT, Experiment, find
-from lib.data import colours
 from tests import counting
 from tests.counting import COUNT, Counting
 
