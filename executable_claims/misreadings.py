@@ -5,7 +5,6 @@ reduction.
 """
 
 import ast
-import copy
 import math
 import re
 from collections.abc import Iterator
@@ -64,11 +63,10 @@ def product(factor: float, value: ast.expr) -> ast.expr:
 
 def other_reductions(call: ast.Call) -> Iterator[Misreading]:
     """The mean in place of the largest, all in place of any, and back."""
-    if other := REDUCTIONS.get(called(call)):
-        function = copy.copy(call.func)
-        setattr(function, "id" if isinstance(function, ast.Name) else "attr", other)
-        if isinstance(function, ast.Attribute):  # the built-in functions have no mean
-            yield call, ast.Call(function, call.args, call.keywords)
+    function, other = call.func, REDUCTIONS.get(called(call))
+    if other and isinstance(function, ast.Attribute):  # the built-in functions have no mean
+        reduction = ast.Attribute(function.value, other, function.ctx)
+        yield call, ast.Call(reduction, call.args, call.keywords)
 
 
 def other_indices(read: ast.Subscript) -> Iterator[Misreading]:
