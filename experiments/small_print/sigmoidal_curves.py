@@ -1,8 +1,8 @@
 """Small claims of [combes2018]: each function measures one, or a few that are alike, and returns a table.
 
 Columns before ``measured`` say where a row is from.  A neuron on an input of norm ``|x|`` has response ``h``,
-output weight ``a`` and logit ``u = a h``; ``c = h^2 - |x|^2 a^2`` is conserved, and ``b = |c| / 2|x|``.  On two
-orthogonal inputs of two classes its state is ``(alpha, beta, a)``, as in `lib.data.two_inputs`.
+output weight ``a`` and logit ``u = a h``; ``c = h^2 - |x|^2 a^2`` is conserved, and ``b = |c| / 2|x|``.
+On two orthogonal inputs of two classes its state is ``(alpha, beta, a)``, as in `lib.data.two_inputs`.
 """
 
 from __future__ import annotations
@@ -890,7 +890,7 @@ def separability() -> DataFrame:
 
     def row(x: np.ndarray) -> Row:
         """Compare with 1; inputs all of whose products are positive need not be."""
-        positive = np.abs(x[:, :4] + x[:, 4:])
+        positive = np.abs(x[:, :3] + x[:, 4:7])
         return {"measured": separable(x), "predicted": 1.0, "all_positive": separable(positive)}
 
     families = {"orthogonal blocks": "orthogonal", "rotated": "rotated", "obtuse by a millionth": "obtuse"}
