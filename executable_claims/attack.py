@@ -6,6 +6,7 @@ is what feeds the target of a check, a value that the page says, or a curve of a
 A change has been *noticed* if a check refused: ``verify``, ``beside`` or an ``assert``.  One that moves
 nothing that is compared, said or drawn is none of theory.  A crash, or a run without an end, is no notice,
 and counted apart.  The rest survives, and a person says in ``results/attacks.json`` for what reason.
+Modules that a book names are read with the chapter that imports them (:mod:`.inlining`).
 
 What measures is changed too (:mod:`.misreadings`), and counted apart, as ``measuring``.  Such a change counts
 where it moves what is measured and not what this should be.
@@ -32,10 +33,12 @@ from executable_claims.comparison import MISSED
 from executable_claims.configuration import Book
 from executable_claims.coverage import BESIDE, calls, covered, drawers, drawn, said, shown, users
 from executable_claims.dependencies import IMPORTS
+from executable_claims.inlining import inlined_statements
 from executable_claims.misreadings import misreadings
 from executable_claims.moves import comparing, draw, misread, moved, refusing, saying
 from executable_claims.results import change_result, code_key, read_results, run_chapters
 from executable_claims.script import (
+    Statement,
     bound,
     called,
     enter,
@@ -43,7 +46,6 @@ from executable_claims.script import (
     feeding,
     forked,
     names,
-    read_statements,
     sites,
 )
 
@@ -65,7 +67,7 @@ class Change(NamedTuple):
 
 
 Changes = dict[str, Change]
-Statements = Sequence[tuple[ast.stmt, int]]
+Statements = Sequence[Statement]
 
 
 def targets(node: ast.AST, checks: set[str]) -> Iterator[ast.expr]:
@@ -118,14 +120,14 @@ def scaled(node: ast.expr) -> list[ast.expr]:
 
 def read_chapter(book: Book, page: Path) -> tuple[Statements, Changes]:
     """Return the statements of a chapter with their cells, and its changes, in the order of these."""
-    pairs = read_statements(page)
-    changes = {**misread_chapter(book, pairs), **change_theory(book, pairs)}
-    return pairs, dict(sorted(changes.items(), key=lambda item: item[1].number))
+    placed = inlined_statements(book, page)
+    changes = {**misread_chapter(book, placed), **change_theory(book, placed)}
+    return placed, dict(sorted(changes.items(), key=lambda item: item[1].number))
 
 
-def change_theory(book: Book, pairs: Statements) -> Changes:
+def change_theory(book: Book, placed: Statements) -> Changes:
     """Return the changes of what feeds a target, a value said or a curve."""
-    statements = [one for one, _ in pairs]
+    statements = [statement.code for statement in placed]
     checks = {*book.checks, BESIDE, *users(statements, book.checks)}
     drawing = drawers(statements)
     roots = [[*targets(one, checks), *(value for _, value in said(one, book.said))] for one in statements]
@@ -142,19 +144,21 @@ def change_theory(book: Book, pairs: Statements) -> Changes:
         if isinstance(statement, ast.ImportFrom) and THEORY & {*(statement.module or "").split(".")}:
             found = [statement]
         for each, (before, after, form) in [(one, form) for one in found for form in forms(one, used)]:
-            changes |= altered(pairs, number, each, before, after, form)
+            changes |= altered(placed, number, each, before, after, form)
     return changes
 
 
-def misread_chapter(book: Book, pairs: Statements) -> Changes:
+def misread_chapter(book: Book, placed: Statements) -> Changes:
     """Return the misreadings of what feeds a measurement."""
-    statements = [one for one, _ in pairs]
+    statements = [statement.code for statement in placed]
     checks = {"Clause", *book.checks, *users(statements, book.checks)}
     measured = [each for one in statements for call in calls(one, checks) for each in measurements(call)]
     changes: Changes = {}
     for number in sorted(feeding(statements, names(*measured))[0]):
         for each, form in misreadings(statements[number]):
-            changes |= altered(pairs, number, each, ast.unparse(each), ast.unparse(form), form, measures=True)
+            changes |= altered(
+                placed, number, each, ast.unparse(each), ast.unparse(form), form, measures=True
+            )
     return changes
 
 
@@ -165,12 +169,11 @@ def measurements(call: ast.Call) -> list[ast.expr]:
 
 
 def altered(
-    pairs: Statements, number: int, part: Any, before: str, after: str, form: ast.AST, **kind: bool
+    placed: Statements, number: int, part: Any, before: str, after: str, form: ast.AST, **kind: bool
 ) -> Changes:
     """Return the change of a part of a statement, by its words."""
-    statement, cell = pairs[number]
-    words = {"place": f"cell {cell}, line {part.lineno}", "before": before, "after": after}
-    other = ast.fix_missing_locations(copy.deepcopy(statement, {id(part): form}))
+    words = {"place": placed[number].place(part.lineno), "before": before, "after": after}
+    other = ast.fix_missing_locations(copy.deepcopy(placed[number].code, {id(part): form}))
     return {"{place}: {before} -> {after}".format(**words): Change(words, number, other, **kind)}
 
 
@@ -186,7 +189,7 @@ def larger(value: Any) -> Any:
 
 def outcomes(book: Book, page: Path, done: Iterable[str]) -> Iterator[tuple[str, dict]]:
     """Execute a chapter with each change that is not done; ``ValueError`` if it fails as it is."""
-    (pairs, changes), seen, place = read_chapter(book, page), list[list](), list[int]()
+    (placed, changes), seen, place = read_chapter(book, page), list[list](), list[int]()
     figures = [one.metadata.get("mystnb", {}).get("figure", {}).get("name") for one in code_cells(page)]
     variables = enter(book, page, _larger=larger)
     home: Any = sys.modules["executable_claims.verify"]
@@ -194,12 +197,12 @@ def outcomes(book: Book, page: Path, done: Iterable[str]) -> Iterator[tuple[str,
     executable_claims.beside = refusing(executable_claims.beside, "beside")
     IPython.display.display = saying(seen)
 
-    def run(start: int = 0, end: int = len(pairs), other: ast.stmt | None = None) -> dict:
+    def run(start: int = 0, end: int = len(placed), other: ast.stmt | None = None) -> dict:
         for number in range(start, end):
-            statement, cell = pairs[number]
+            code, cell, _ = placed[number]
             place.append(cell)
-            execute([statement if other is None or number > start else other], variables)
-            if cell not in [one for _, one in pairs[number + 1 : number + 2]]:
+            execute([code if other is None or number > start else other], variables)
+            if cell not in [statement.cell for statement in placed[number + 1 : number + 2]]:
                 draw(figures[cell - 1] or f"the figure of cell {cell}", seen)
         return {"seen": seen, "seconds": time.process_time()}
 

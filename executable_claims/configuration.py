@@ -24,8 +24,9 @@ class Book:
     """The folders and files of a book, relative to its ``root``.
 
     ``modules`` are the folders that the book's own modules are imported from.  ``data`` maps such a module to
-    the files that it reads, ``by_name`` are modules that are loaded by the names in them.  ``seed`` is the
-    environment variable that draws everything anew.  ``checks`` are the functions that decide the claim that
+    the files that it reads, ``by_name`` are modules that are loaded by the names in them, ``inlined`` are
+    packages whose modules are attacked with the chapters that import them.  ``seed`` is the environment
+    variable that draws everything anew.  ``checks`` are the functions that decide the claim that
     they are given first, ``said`` those that give values to the prose.  ``longer`` are pages that may take
     more than ``seconds`` of processor time, with what they may take.
     """
@@ -46,6 +47,7 @@ class Book:
     modules: Sequence[str] = (".",)
     data: Mapping[str, Sequence[str]] = field(default_factory=dict)
     by_name: str = ""
+    inlined: Sequence[str] = ()
 
     def folder(self, name: str) -> Path:
         """Return the path that the field of that name says."""

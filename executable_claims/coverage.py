@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 
 from executable_claims.configuration import Book
 from executable_claims.dependencies import IMPORTS, is_foreign
-from executable_claims.script import GROWS, assigned, bound, called, listed, names, read_statements, sites
+from executable_claims.inlining import inlined_statements
+from executable_claims.script import GROWS, assigned, bound, called, listed, names, sites
 
 BESIDE = "beside"
 ABOUT = re.compile("because|families|data|rtol|atol|scale")  # what a check says, and within what it compares
@@ -153,9 +154,9 @@ class Page:
     """
 
     def __init__(self, book: Book, path: Path) -> None:
-        pairs = read_statements(path)
-        statements = [statement for statement, _ in pairs]
-        self.steps = [step for pair in pairs for step in steps(*pair)]
+        placed = inlined_statements(book, path)
+        statements = [statement.code for statement in placed]
+        self.steps = [step for statement in placed for step in steps(statement.code, statement.cell)]
         imports = [each for each in statements if isinstance(each, IMPORTS) and is_foreign(each, book, path)]
         self.foreign = set[str]().union(*map(bound, imports))
         self.checks = {*book.checks, BESIDE, *users(statements, book.checks)}

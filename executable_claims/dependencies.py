@@ -129,17 +129,19 @@ def homes(book: Book, beside: Path | None = None) -> list[Path]:
     return [*(book.root / folder for folder in book.modules), *([beside] if beside else [])]
 
 
+def find_file(name: str, book: Book, beside: Path | None = None) -> Path | None:
+    """Return the file of the book's module of that dotted name, ``None`` for one from elsewhere."""
+    places = [folder.joinpath(*name.split(".")) for folder in homes(book, beside)]
+    files = [file for place in places for file in (place.with_suffix(".py"), place / "__init__.py")]
+    return next(filter(Path.is_file, files), None)
+
+
 def find_module(name: str, book: Book, beside: Path | None = None) -> Module | None:
     """Return the book's module of that dotted name, ``None`` for one from elsewhere."""
-    for folder in homes(book, beside):
-        place = folder.joinpath(*name.split("."))
-        for path, package in (
-            (place.with_suffix(".py"), name.rpartition(".")[0]),
-            (place / "__init__.py", name),
-        ):
-            if path.is_file():
-                return _read(path, path.stat().st_mtime_ns, package)
-    return None
+    if (file := find_file(name, book, beside)) is None:
+        return None
+    package = name if file.stem == "__init__" else name.rpartition(".")[0]
+    return _read(file, file.stat().st_mtime_ns, package)
 
 
 def is_foreign(statement: ast.Import | ast.ImportFrom, book: Book, page: Path) -> bool:

@@ -106,7 +106,7 @@ def measured(book: Book, page: Path) -> dict[str, dict]:
     home = sys.modules["executable_claims.verify"]
     executable_claims.verify = home.verify = noting(home.verify, records)  # type: ignore[attr-defined]
     variables = enter(book, page)
-    execute((statement for statement, _ in read_statements(page)), variables)
+    execute((statement.code for statement in read_statements(page)), variables)
     return {record["claim"]["id"]: values(record) for record in records}
 
 

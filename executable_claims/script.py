@@ -1,5 +1,7 @@
 """A chapter as a script: its statements, what feeds what, and their execution in forked processes."""
 
+import __future__
+
 import ast
 import json
 import os
@@ -12,6 +14,7 @@ import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 from unittest.mock import MagicMock
 
 from executable_claims.chapters import trees
@@ -28,7 +31,20 @@ LAYOUTS = re.compile(
     "default_rng|isf|ppf|Variant|annotate|text|set|legend"
 )
 GROWS = {"append", "extend", "add", "update", "insert"}
+UNEVALUATED = __future__.annotations.compiler_flag  # of annotations, some names are there for types alone
 LISTS = (ast.List, ast.ListComp, ast.Tuple, ast.JoinedStr)  # are joined and repeated by + and *
+
+
+class Statement(NamedTuple):
+    """A statement of a chapter, the number of its cell, and its module, if it does not stand there."""
+
+    code: ast.stmt
+    cell: int
+    module: str = ""
+
+    def place(self, line: int) -> str:
+        """Say where a line of it stands."""
+        return f"{self.module or f'cell {self.cell}'}, line {line}"
 
 
 def called(node: ast.AST | None) -> str:
@@ -117,9 +133,9 @@ def feeding(statements: Sequence[ast.stmt], wanted: Iterable[str]) -> tuple[set[
     return numbers, known
 
 
-def read_statements(page: Path) -> list[tuple[ast.stmt, int]]:
-    """Return the statements of a chapter and the numbers of their cells."""
-    return [(one, cell) for cell, tree in enumerate(trees(page), 1) for one in tree.body]
+def read_statements(page: Path) -> list[Statement]:
+    """Return the statements of a chapter's cells."""
+    return [Statement(code, cell) for cell, tree in enumerate(trees(page), 1) for code in tree.body]
 
 
 def enter(book: Book, page: Path, **given: object) -> dict:
@@ -135,7 +151,7 @@ def enter(book: Book, page: Path, **given: object) -> dict:
 def execute(statements: Iterable[ast.stmt], variables: dict) -> None:
     """Execute statements, one after the other."""
     for one in statements:
-        exec(compile(ast.Module([one], []), "chapter", "exec"), variables)
+        exec(compile(ast.Module([one], []), "chapter", "exec", UNEVALUATED), variables)
 
 
 def forked(work: Callable[[], dict], seconds: float = 0.0) -> dict:

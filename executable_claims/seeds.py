@@ -23,7 +23,7 @@ SHIFTS = range(1, 21)
 
 def failures(book: Book, page: Path, shifts: Sequence[int]) -> Iterator[tuple[int, str]]:
     """Yield each shift with what is wrong with the chapter's draws so shifted; nothing is an empty text."""
-    statements = [one for one, _ in read_statements(page)]
+    statements = [statement.code for statement in read_statements(page)]
     variables = enter(book, page)
     imports = [one for one in statements if isinstance(one, IMPORTS) and is_foreign(one, book, page)]
     execute(imports, variables)

@@ -11,7 +11,8 @@ import pytest
 
 from executable_claims.attack import Change, attack, closed, main, read_chapter, with_change
 from executable_claims.configuration import find_book
-from executable_claims.results import change_result, read_results
+from executable_claims.dependencies import key as dependency_key
+from executable_claims.results import change_result, code_key, read_results
 from executable_claims.seeds import main as draw_anew
 
 RESULTS = Path("results/attacks.json")
@@ -213,6 +214,108 @@ def test_what_measures_is_misread_and_counted_apart(write, capsys):
     survivors = attacked()[1]["measuring"]["survivors"]
     assert {one["after"] for one in survivors} == {"0.0 * end", "0.8 * end", "1.25 * end", "1"}
     assert "part/page, what measures, cell 1, line 14: end -> 0.8 * end" in capsys.readouterr().out
+
+
+MODULE = """from __future__ import annotations
+
+import numpy as np
+
+from small.common import squared
+
+GAIN = 3.0
+OTHER = 5 * 7
+
+
+def law(x: np.ndarray) -> Never:
+    \"\"\"The law.\"\"\"
+    return GAIN * squared(x) + 2 * x
+
+
+def read(run):
+    return run[:, 0] * 1.0
+
+
+def unused(x):
+    return 11 * x
+"""
+PAGE = f"""import numpy as np
+from executable_claims import Variant, verify
+from small.part import law, read
+
+RTOL = 1e-9
+x = np.array([1.0, 2.0])
+measured = read(np.array([x * x * 3 + 2 * x, x]).T)
+{CHECK}"""
+
+
+@pytest.fixture
+def write_with_module(write):
+    """Writes a chapter that imports from a module that is read with it."""
+    Path("pyproject.toml").write_text(TABLE + 'inlined = ["small"]\n')
+    Path("small").mkdir()
+    Path("small/common.py").write_text(
+        "def squared(x):\n    return x**2\n\n\ndef cubed(x):\n    return x**3\n"
+    )
+    Path("small/part.py").write_text(MODULE)
+    return write
+
+
+def test_an_attack_follows_a_chapter_into_the_modules_that_are_read_with_it(write_with_module):
+    page = write_with_module(PAGE)
+    changes = read_chapter(find_book(), page)[1]
+    words = {(one.words["place"], one.words["before"]) for one in changes.values()}
+    assert ("small/part.py, line 13", "GAIN * squared(x)") in words
+    assert ("small/common.py, line 2", "x ** 2") in words and ("small/part.py, line 17", "0") in words
+    assert not {before for _, before in words if "7" in before or "11" in before or "x ** 3" in before}
+    entry = attacked()[1]
+    assert entry["noticed"] == entry["changes"] > 8
+    assert entry["measuring"]["noticed"] == entry["measuring"]["changes"] == 1
+    write_with_module(PAGE.replace("1e-9", "0.03"))
+    places = {one["before"]: one["place"] for one in attacked()[1]["survivors"]}
+    assert places["2 * x"] == "small/part.py, line 13"
+
+
+def test_what_a_module_that_is_read_with_a_chapter_measures_survives_under_a_wide_bound(write_with_module):
+    wide = PAGE.replace("predicted=law(x), rtol=RTOL", "at_least=law(x) - 100")
+    write_with_module(wide.replace("predicted=0 * x - 9", "at_least=0 * x + 99"))
+    [survivor] = attacked()[1]["measuring"]["survivors"]
+    assert (survivor["place"], survivor["after"]) == ("small/part.py, line 17", "1")
+
+
+def test_a_change_in_a_module_that_is_read_with_a_chapter_is_other_code(write_with_module):
+    page, part = write_with_module(PAGE), Path("small/part.py")
+    before = code_key(find_book(), page), dependency_key(page, find_book())
+    part.write_text(MODULE.replace("2 * x", "2.0 * x").replace("GAIN = 3.0", "GAIN = 3"))
+    after = code_key(find_book(), page), dependency_key(page, find_book())
+    assert before[0] != after[0] and before[1] != after[1]
+    part.write_text(MODULE.replace("11 * x", "12 * x"))
+    assert (code_key(find_book(), page), dependency_key(page, find_book())) == before
+
+
+@pytest.mark.parametrize(
+    ("code", "wrong"),
+    [
+        ("from small.part import law as theory", "cell 1, line 1: from small.part import law as theory"),
+        (
+            "from small.part import *",
+            "allowed of a module that is read with its chapter: from small.<module>",
+        ),
+        ("from small import part", "cell 1, line 1: from small import part"),
+        ("import small.part", "cell 1, line 1: import small.part"),
+        ("if True:\n    from small.part import law", "cell 1, line 2: from small.part import law"),
+        ("from small.missing import law", "there is no module small.missing"),
+        ("from small.part import law\nGAIN = 4", "GAIN is bound in a cell and small/part.py, allowed"),
+        ("from small.part import law\nimport numpy as np", ""),
+        ("from small.part import law\nOTHER = 4\nfrom smaller import law as its", ""),
+    ],
+)
+def test_a_module_that_is_read_with_a_chapter_is_imported_in_one_form(write_with_module, code, wrong):
+    page = write_with_module(code)
+    if not wrong:
+        assert read_chapter(find_book(), page)[0]
+        return
+    with pytest.raises(ValueError, match=re.escape(wrong)):
+        read_chapter(find_book(), page)
 
 
 def count(entry, number):

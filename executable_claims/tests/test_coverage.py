@@ -124,6 +124,20 @@ def test_curves_are_found_and_layout_is_none(show):
     assert covered(curves) == {"said": 0, "unreached": [], "curves": 3, "curves_unreached": 2}
 
 
+def test_the_modules_that_are_read_with_a_page_are_looked_into(tmp_path):
+    (tmp_path / "small").mkdir()
+    functions = ("law(x):\n    return 3 * root(x)", "root(x):\n    return x", "bare(x):\n    return 2 * x")
+    (tmp_path / "small/part.py").write_text("".join(f"def {function}\n\n\n" for function in functions))
+    check = "column = law(1.0)\nverify('made-law', measured=column, predicted=3.0)"
+    code = (
+        f"from small.part import bare, law, root\n{check}\nsay(law=law(2.0), root=root(2.0), bare=bare(2.0))"
+    )
+    page = tmp_path / "page.md"
+    page.write_text(f"{HEAD}```{{code-cell}} python3\n{code}\n```\n")
+    values = shown(Book(tmp_path, inlined=("small",)), page)
+    assert {one.name: one.unreached for one in values} == {"law": (), "root": (), "bare": ("bare",)}
+
+
 NUMBERS = st.lists(st.floats(-1e6, 1e6) | st.just(np.nan), min_size=1, max_size=5)
 
 

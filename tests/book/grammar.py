@@ -12,6 +12,7 @@ from nbformat import NotebookNode
 from executable_claims.chapters import CHECK_TAG, tree_of
 
 CELL, FUNCTION, VISIBLE = 30, 15, 0.25
+EXPERIMENT = 40  # lines of a function of the small print; that it is typed, mypy sees
 FOLDED = {"hide-input", "remove-cell", "remove-input", "hide-cell"}
 DEFINED = ast.FunctionDef | ast.ClassDef
 OF_A_CHECK = {"verify", "verify_all", "Variant", "Clause"}
@@ -30,6 +31,15 @@ def breaches(cells: list[NotebookNode]) -> Iterator[str]:
     defines = any(isinstance(node, DEFINED) for tree in trees for node in tree.body)
     if share == 0 or (defines and share < VISIBLE):
         yield f"{share:.0%} of the code is visible, of {VISIBLE:.0%}"
+
+
+def of_module(text: str) -> Iterator[str]:
+    """Say what breaks the grammar in a module of the small print's experiments."""
+    for function in (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)):
+        if (lines := length(function)) > EXPERIMENT:
+            yield f"{function.name} has {lines} lines, of {EXPERIMENT}"
+        if not ast.get_docstring(function):
+            yield f"{function.name} has no docstring"
 
 
 def of_cell(cell: NotebookNode, tree: ast.Module) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 import jupytext
 import pytest
-from book.grammar import breaches
+from book.grammar import breaches, of_module
 from book.test_book import BOOK, CHAPTERS, EXCEPTIONS, ROOT
 
 from executable_claims.chapters import code_cells
@@ -22,6 +22,21 @@ def test_a_chapter_follows_the_grammar_or_is_on_the_list(path):
         assert found, f"{name} follows the grammar; take it off the list in tests/book/exceptions.yml"
     else:
         assert found == []
+
+
+def test_the_experiments_of_the_small_print_follow_the_grammar():
+    modules = sorted((ROOT / "experiments/small_print").glob("*.py"))
+    found = {path.name: list(of_module(path.read_text(encoding="utf-8"))) for path in modules}
+    assert not any(found.values()), found
+
+
+def test_what_breaks_the_grammar_of_an_experiment_is_named():
+    lines = "\n".join(f"    x += {k}" for k in range(39))
+    assert list(of_module(f'def law(x):\n    """Say."""\n{lines}')) == []
+    assert list(of_module(f"def law(x):\n{lines}\n    return x")) == [
+        "law has 41 lines, of 40",
+        "law has no docstring",
+    ]
 
 
 def test_the_list_names_chapters():
