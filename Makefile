@@ -64,13 +64,13 @@ chapter: .venv/installed ## run one chapter and open its page: make chapter NAME
 	@$(RUN) webbrowser file://$(CURDIR)/_build/html/book/$(NAME).html >/dev/null 2>&1 || true
 
 attack: .venv/installed ## change the theory a little and list what no check notices: make attack CHAPTER=part/name
-	$(RUN) executable_claims.attack $(CHAPTER)
+	$(RUN) executable_claims.run.attack $(CHAPTER)
 
 seeds: .venv/installed ## run all chapters under twenty shifts of the draws, write results/seeds.json
-	$(RUN) executable_claims.seeds $(CHAPTER)
+	$(RUN) executable_claims.run.seeds $(CHAPTER)
 
 kernels: .venv/installed ## run all chapters with the kernels of other processors, write results/kernels.json
-	$(RUN) executable_claims.kernels $(CHAPTER)
+	$(RUN) executable_claims.run.kernels $(CHAPTER)
 
 mutations: .venv/installed ## put seeded bugs into a copy of the code, one by one: a test must notice each
 	$(RUN) tests.mutations

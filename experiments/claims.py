@@ -23,9 +23,9 @@ def verify_recorded(
     configuration gives for ``seeds`` on this machine, and with the metrics on record of ``variant``, whose
     verdict is returned.
 
-    Raises :class:`executable_claims.verify.ClaimFailed` if either fails, saying which;
+    Raises :class:`executable_claims.claims.verify.ClaimFailed` if either fails, saying which;
     :class:`experiments.records.NoRecord` if there is none; ``ValueError`` for seeds that are no whole
-    numbers, an unknown experiment, and whatever :func:`executable_claims.verify.verify` refuses.
+    numbers, an unknown experiment, and whatever :func:`executable_claims.claims.verify.verify` refuses.
     """
     record = recorded(name, variant)
     sizes = {"at the reduced size": quick(name, seeds), f"on the record ({variant})": record.metrics}

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from executable_claims.chapters import code_cells
+from executable_claims.run.chapters import code_cells
 from experiments.records import RECORDS, Record, recorded
 from experiments.registry import EXPERIMENTS
 

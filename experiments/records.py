@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from executable_claims.configuration import read_json
+from executable_claims.claims.configuration import read_json
 from experiments.comparison import differences, to_scale
 from experiments.registry import ROOT, find
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from executable_claims.kernels import OPENBLAS, possible
-from executable_claims.processor import features
+from executable_claims.claims.processor import features
+from executable_claims.run.kernels import OPENBLAS, possible
 
 ROOT = Path(__file__).parents[1]
 REPEATED = (
@@ -20,7 +20,7 @@ REPEATED = (
 )
 USED = """
 import json, scipy.linalg, torch
-from executable_claims.processor import features, kernels
+from executable_claims.claims.processor import features, kernels
 print(json.dumps([kernels(), features()]))
 """
 

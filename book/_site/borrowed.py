@@ -18,7 +18,7 @@ from sphinx.errors import ExtensionError
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
-from executable_claims.dependencies import digest
+from executable_claims.run.dependencies import digest
 
 
 class borrowed(nodes.Inline, nodes.Element):

@@ -16,7 +16,7 @@ from mathematics import plain
 from provenance import citation
 from sphinx.application import Sphinx
 
-from executable_claims.ledger import Claim
+from executable_claims.claims.ledger import Claim
 
 DESCRIPTION = 300  # characters; a preview shows no more
 ENOUGH = 50  # a shorter description says little

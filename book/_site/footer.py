@@ -12,7 +12,7 @@ from provenance import LICENCE, citation, commit, now, report_address, repositor
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
-from executable_claims.execution import page_keys, seconds_taken
+from executable_claims.run.execution import page_keys, seconds_taken
 
 
 def is_chapter(env: BuildEnvironment, docname: str) -> bool:

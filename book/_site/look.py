@@ -14,7 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from joblib import Memory
 from sphinx.application import Sphinx
 
-from executable_claims.dependencies import digest
+from executable_claims.run.dependencies import digest
 
 PARTS = (
     # What pages say.

@@ -17,7 +17,7 @@ from provenance import repository
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
-from executable_claims.execution import executed_notebook, page_keys
+from executable_claims.run.execution import executed_notebook, page_keys
 
 FENCE = re.compile(r"^(`{3,}|:{3,})\{([\w:-]+)\}[ ]*(.*)\n((?:.*\n)*?)\1[ ]*$", re.M)
 OPTION = re.compile(r"^:(\w+):.*\n", re.M)
@@ -37,7 +37,7 @@ FIRST_CELL = """\
 # This notebook needs the book's own code, and its ledger.
 try:
     import lib
-    from executable_claims.configuration import find_book
+    from executable_claims.claims.configuration import find_book
 
     find_book()
 except (ImportError, ValueError):

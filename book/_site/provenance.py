@@ -22,9 +22,9 @@ from sphinx.config import Config
 from sphinx.errors import ExtensionError
 from sphinx.util.docutils import SphinxDirective
 
-from executable_claims import addresses
-from executable_claims.dependencies import code_of, digest
-from executable_claims.ledger import Claim
+from executable_claims.claims.ledger import Claim
+from executable_claims.run.dependencies import code_of, digest
+from executable_claims.site import addresses
 from experiments.evidence import records_behind
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -18,8 +18,8 @@ from sphinx.environment import BuildEnvironment
 from sphinx.errors import ExtensionError
 from sphinx.util.docutils import SphinxRole
 
-from executable_claims.layout import details
-from executable_claims.pages import LedgerDirective
+from executable_claims.site.layout import details
+from executable_claims.site.pages import LedgerDirective
 
 WORDS_A_MINUTE = 150  # a formula counts by its parts
 PAPERS = "book/papers/"

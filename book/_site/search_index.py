@@ -20,8 +20,8 @@ from mathematics import plain
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
-from executable_claims.ledger import Paper, read_ledger
-from executable_claims.outcomes import errata_of, outcomes
+from executable_claims.claims.ledger import Paper, read_ledger
+from executable_claims.site.outcomes import errata_of, outcomes
 
 SUBJECTS = "book/subjects.yml"
 PLACE = re.compile(r"([^?#]+)(.*)")

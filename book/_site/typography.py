@@ -13,7 +13,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
-from executable_claims.layout import details, summary
+from executable_claims.site.layout import details, summary
 
 OPENING = re.compile(r"[(\[‘“]*$")
 PUNCTUATION = re.compile(r"(?:[.,;:!?)\]’”]+|-[a-z]+)?")

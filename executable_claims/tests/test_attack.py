@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from executable_claims.attack import Change, attack, closed, main, read_chapter, with_change
-from executable_claims.configuration import find_book
-from executable_claims.dependencies import key as dependency_key
-from executable_claims.results import change_result, code_key, read_results
-from executable_claims.seeds import main as draw_anew
+from executable_claims.claims.configuration import find_book
+from executable_claims.run.attack import Change, attack, closed, main, read_chapter, with_change
+from executable_claims.run.dependencies import key as dependency_key
+from executable_claims.run.results import change_result, code_key, read_results
+from executable_claims.run.seeds import main as draw_anew
 
 RESULTS = Path("results/attacks.json")
 TABLE = '[tool.executable-claims]\nrecorded = "recorded"\n'
@@ -137,7 +137,7 @@ def test_what_no_target_moves_with_is_not_counted(write):
 def test_a_chapter_that_was_interrupted_goes_on_and_one_that_is_done_is_not_run(write, monkeypatch):
     page = write(SQUARES)
     _, whole = attacked()
-    monkeypatch.setattr("executable_claims.attack.outcomes", None)
+    monkeypatch.setattr("executable_claims.run.attack.outcomes", None)
     monkeypatch.setattr(os, "dup2", lambda *_: None)
     assert attack(find_book(), "part/page", page, 9999).endswith("0 survived, 0 of them with a reason")
     finished = {
@@ -147,7 +147,9 @@ def test_a_chapter_that_was_interrupted_goes_on_and_one_that_is_done_is_not_run(
     partial = {"part/page": {"partial": {"key": whole["key"], "finished": finished}}}
     RESULTS.write_text(json.dumps(partial))
     asked = []
-    monkeypatch.setattr("executable_claims.attack.outcomes", lambda _, __, done: [asked.append(done) or last])
+    monkeypatch.setattr(
+        "executable_claims.run.attack.outcomes", lambda _, __, done: [asked.append(done) or last]
+    )
     attack(find_book(), "part/page", page, 9999)
     assert asked == [set(finished)]
     assert json.loads(RESULTS.read_text())["part/page"] == whole

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from executable_claims.configuration import Book
-from executable_claims.coverage import TYPED, covered, shown
-from executable_claims.moves import ROUNDING, moved
+from executable_claims.claims.configuration import Book
+from executable_claims.run.coverage import TYPED, covered, shown
+from executable_claims.run.moves import ROUNDING, moved
 
 HEAD = "---\njupytext:\n  text_representation:\n    extension: .md\n    format_name: myst\n---\n# A page\n\n"
 START = """import numpy as np

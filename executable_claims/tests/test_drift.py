@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from executable_claims import Variant, verify
-from executable_claims.drift import deviation, movement, too_far, values
+from executable_claims.run.drift import deviation, movement, too_far, values
 
 pytestmark = pytest.mark.usefixtures("in_demo")
 

@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from executable_claims.chapters import cells, trees
-from executable_claims.configuration import find_book
-from executable_claims.dependencies import key, reach
+from executable_claims.claims.configuration import find_book
+from executable_claims.run.chapters import cells, trees
+from executable_claims.run.dependencies import key, reach
 
 
 def run(*command, **options):
@@ -75,7 +75,7 @@ def test_the_versions_of_the_packages_that_a_page_imports_are_in_its_key(tmp_pat
         cells.cache_clear()
         with monkeypatch.context() as patch:
             first = key(page, find_book(tmp_path))
-            patch.setattr("executable_claims.dependencies.version", lambda name: "0.0")
+            patch.setattr("executable_claims.run.dependencies.version", lambda name: "0.0")
             assert (key(page, find_book(tmp_path)) != first) == changes
 
 
@@ -101,13 +101,13 @@ print("outcome", VALUE)
 ```
 """
 CONF = """
-extensions = ["myst_nb", "executable_claims.extension"]
+extensions = ["myst_nb", "executable_claims.site"]
 nb_execution_mode = "cache"
 nb_execution_raise_on_error = True
 exclude_patterns = ["_build"]
 """
 TELL = """
-from executable_claims.execution import seconds_taken
+from executable_claims.run.execution import seconds_taken
 
 
 def setup(app):

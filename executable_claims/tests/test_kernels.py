@@ -5,10 +5,10 @@ from math import inf
 
 import pytest
 
-from executable_claims import kernels
-from executable_claims.configuration import find_book
-from executable_claims.kernels import GENERATIONS, compute_as_others, largest_movements, moves
-from executable_claims.results import read_results
+from executable_claims.claims.configuration import find_book
+from executable_claims.run import kernels
+from executable_claims.run.kernels import GENERATIONS, compute_as_others, largest_movements, moves
+from executable_claims.run.results import read_results
 
 NAME = "logistic_map/two_cycle"
 KNOWN = ["X86_V3", "X86_V4", "AVX512_ICL"]

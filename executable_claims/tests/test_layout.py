@@ -5,7 +5,7 @@ from docutils import nodes
 from jinja2 import DictLoader
 from jinja2.exceptions import UndefinedError
 
-from executable_claims.layout import TEMPLATES, details, lay_out, powers
+from executable_claims.site.layout import TEMPLATES, details, lay_out, powers
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ import ast
 
 import pytest
 
-from executable_claims.misreadings import misreadings
-from executable_claims.moves import misread
+from executable_claims.run.misreadings import misreadings
+from executable_claims.run.moves import misread
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,11 @@ from math import inf
 import pytest
 
 from executable_claims import Variant, verify
-from executable_claims.chapters import executed
-from executable_claims.configuration import Book, find_book
-from executable_claims.plugin import check_seconds, differences, movements, processor_seconds
-from executable_claims.processor import kernels, slowness
-from executable_claims.recorded import NOTHING, read_record, record_of, write_record
+from executable_claims.claims.configuration import Book, find_book
+from executable_claims.claims.processor import kernels, slowness
+from executable_claims.run.chapters import executed
+from executable_claims.run.plugin import check_seconds, differences, movements, processor_seconds
+from executable_claims.run.recorded import NOTHING, read_record, record_of, write_record
 
 CLAIM = "may1976-ours-exponent"
 
@@ -57,7 +57,7 @@ def test_a_page_may_take_its_time_and_no_more(tmp_path, page):
 
 
 def test_a_processor_that_others_use_too_is_not_called_faster():
-    program = "from executable_claims.processor import slowness; print(slowness())"
+    program = "from executable_claims.claims.processor import slowness; print(slowness())"
     with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as other:
         busy = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout
         other.kill()

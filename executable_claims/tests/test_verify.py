@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -12,13 +14,14 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from executable_claims import ledger
-from executable_claims.cards import allowed
-from executable_claims.clauses import Clause
-from executable_claims.comparison import beside, compare, notices, part, resolution
-from executable_claims.ledger import Claim, Paper, Thing, read_paper
-from executable_claims.processor import kernels
-from executable_claims.verify import MIME, ClaimFailed, Variant, verify, verify_all
+from executable_claims.claims import ledger
+from executable_claims.claims.clauses import Clause
+from executable_claims.claims.comparison import beside, compare, notices, part, resolution
+from executable_claims.claims.ledger import Claim, Paper, Thing
+from executable_claims.claims.ledger_file import read_paper
+from executable_claims.claims.processor import kernels
+from executable_claims.claims.verify import MIME, ClaimFailed, Variant, verify, verify_all
+from executable_claims.site.cards import allowed
 
 WORDS = "A sentence that says what is claimed."
 BASE = Claim("toy-a", "toy", "Theorem 1", "Theorem 1", "identity", WORDS, "Statement.", "verified")
@@ -695,3 +698,26 @@ def test_what_an_entry_says_wrongly_of_its_clauses_is_named(tmp_path, fields, me
     path.write_text(VALID.replace("statement: S\n", "statement: Statement\n" + fields))
     with pytest.raises(ValueError, match=re.escape(f"toy-a: {message}")):
         read_paper(path)
+
+
+ALONE = """
+import sys
+
+class Refused:
+    def find_spec(self, name, path=None, target=None):
+        top = name.partition(".")[0]
+        if top not in {*sys.stdlib_module_names, "numpy", "executable_claims"}:
+            raise ModuleNotFoundError(f"{name} is not there")
+
+sys.meta_path.insert(0, Refused())
+from executable_claims.claims import Claim, Variant, verify
+
+law = Claim("a-law", "a", "Equation 1", "Equation 1", "identity", "The law holds.", "It holds.", "verified")
+given = {"measured": 1.0, "predicted": 1.0, "rtol": 1e-9, "because": "rounding"}
+print(verify(law, **given, control=Variant("twice as much", predicted=2.0)))
+"""
+
+
+def test_a_claim_is_decided_without_a_book_and_with_numpy_alone(tmp_path):
+    found = subprocess.run([sys.executable, "-c", ALONE], cwd=tmp_path, capture_output=True, text=True)
+    assert found.stdout.startswith("verified: a-law (Equation 1)"), found.stderr

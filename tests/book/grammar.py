@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from nbformat import NotebookNode
 
-from executable_claims.chapters import CHECK_TAG, tree_of
+from executable_claims.run.chapters import CHECK_TAG, tree_of
 
 CELL, FUNCTION, VISIBLE = 30, 15, 0.25
 EXPERIMENT = 40  # lines of a function of the small print; that it is typed, mypy sees

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from executable_claims.chapters import CHECK_TAG, cells, code_cells, tree_of
-from executable_claims.chapters import decided as decided_by_code
-from executable_claims.configuration import find_book, read_json
-from executable_claims.coverage import covered, shown
-from executable_claims.ledger import find_claim, read_ledger
-from executable_claims.recorded import read_record, record_path, recorded_claims
+from executable_claims.claims.configuration import find_book, read_json
+from executable_claims.claims.ledger import find_claim, read_ledger
+from executable_claims.run.chapters import CHECK_TAG, cells, code_cells, tree_of
+from executable_claims.run.chapters import decided as decided_by_code
+from executable_claims.run.coverage import covered, shown
+from executable_claims.run.recorded import read_record, record_path, recorded_claims
 
 ROOT = Path(__file__).parents[2]
 BOOK = ROOT / "book"
@@ -195,6 +195,8 @@ def test_every_page_is_in_the_table_of_contents():
         ("lib", "book|experiments|executable_claims|tests|benchmarks"),
         ("experiments", "book|tests|benchmarks"),
         ("executable_claims", "book|lib|experiments|tests|torch|matplotlib"),
+        ("executable_claims/claims", r"executable_claims\.(run|site)"),
+        ("executable_claims/run", r"executable_claims\.site"),
     ],
 )
 def test_a_package_imports_nothing_from_those_that_use_it(package, others):

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from executable_claims.cards import line_numbers
-from executable_claims.ledger import NOT_HERE, VERDICTS, read_ledger
-from executable_claims.outcomes import NOT_YET, OURS, Outcomes, erratum_of
-from executable_claims.verify import Variant, verify
+from executable_claims.claims.ledger import NOT_HERE, VERDICTS, read_ledger
+from executable_claims.claims.verify import Variant, verify
+from executable_claims.site.cards import line_numbers
+from executable_claims.site.outcomes import NOT_YET, OURS, Outcomes, erratum_of
 
 
 def decided(claim_id="combes2018-tab-1", **changes):

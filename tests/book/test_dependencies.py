@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
-from executable_claims import ledger
-from executable_claims.configuration import find_book
-from executable_claims.dependencies import find_module, key, reach
-from executable_claims.extension import code_of_the_site
+from executable_claims.claims import ledger
+from executable_claims.claims.configuration import find_book
+from executable_claims.run.dependencies import find_module, key, reach
+from executable_claims.site.extension import code_of_the_site
 from tests.book.test_book import BENCHMARKS, BOOK, EXECUTED, ROOT, code_cells, name
 
 PAGES = [*EXECUTED, BENCHMARKS, *(BOOK / f"{page}.md" for page in ("comparison", "experiments"))]
@@ -108,7 +108,7 @@ def test_a_remark_and_a_docstring_change_no_key(changed_by):
     def remark(text):
         return text.replace('"""', '"""Another sentence.  ', 1) + "\n# a remark\n"
 
-    files = ("lib/models/deep.py", "lib/flow/weights.py", "executable_claims/verify.py")
+    files = ("lib/models/deep.py", "lib/flow/weights.py", "executable_claims/claims/verify.py")
     assert changed_by(remark, *files) == set()
 
 
@@ -169,7 +169,7 @@ def test_a_claim_changes_the_chapter_that_names_it_and_the_pages_on_all_papers(c
     [
         ("experiments/evidence.py", ("_build/anew", "_build/new"), True),
         ("book/_site/templates/foot.html", ("<", " <"), True),
-        ("executable_claims/cards.py", ("as it must", "as is right"), True),
+        ("executable_claims/site/cards.py", ("as it must", "as is right"), True),
         ("lib/models/deep.py", ("def diagonal", "def other"), False),
         ("experiments/evidence.py", ("from __future__", "# a remark\nfrom __future__"), False),
     ],

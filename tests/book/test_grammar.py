@@ -5,7 +5,7 @@ import pytest
 from book.grammar import breaches, of_module
 from book.test_book import BOOK, CHAPTERS, EXCEPTIONS, ROOT
 
-from executable_claims.chapters import code_cells
+from executable_claims.run.chapters import code_cells
 
 NOT_YET = EXCEPTIONS["grammar"]
 HEAD = "```{code-cell} python3\nimport numpy as np\n```\n\n"

@@ -9,9 +9,9 @@ from docutils.parsers.rst import DirectiveError
 from hover_previews import moved
 from mathematics import plain
 
-from executable_claims.ledger import STATEMENTS, VERDICTS, Thing, read_ledger
-from executable_claims.outcomes import NOT_YET, SERIOUS, Outcomes
-from executable_claims.pages import Verdicts, beyond, groups_of, naming
+from executable_claims.claims.ledger import STATEMENTS, VERDICTS, Thing, read_ledger
+from executable_claims.site.outcomes import NOT_YET, SERIOUS, Outcomes
+from executable_claims.site.pages import Verdicts, beyond, groups_of, naming
 from tests.book.test_book import BOOK
 
 FIELD = re.compile(r"^:([A-Z]\w+ [A-Z\d.]+)(?:, (fig-[\w-]+))?: ?(.*(?:\n  .*)*)$", re.M)

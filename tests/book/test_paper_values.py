@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from executable_claims.ledger import find_claim, read_ledger
+from executable_claims.claims.ledger import find_claim, read_ledger
 from experiments.side_by_side import read_papers
 
 PAPERS = {paper.paper: paper for paper in read_papers()}

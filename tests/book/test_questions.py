@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from questions import WORDS_A_MINUTE, duration, minutes, offshoots, parts, question_of, words
 
-from executable_claims.layout import details, summary
+from executable_claims.site.layout import details, summary
 
 ROOT = Path(__file__).parents[2]
 

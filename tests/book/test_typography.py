@@ -3,7 +3,7 @@
 import typography
 from docutils import nodes
 
-from executable_claims.layout import details, summary
+from executable_claims.site.layout import details, summary
 
 
 def test_a_formula_and_the_marks_around_it_are_one_piece():

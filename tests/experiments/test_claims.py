@@ -6,8 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from executable_claims import ClaimFailed, Clause, Variant, ledger
-from executable_claims.ledger import Claim, Paper
+from executable_claims import ClaimFailed, Clause, Variant
+from executable_claims.claims import ledger
+from executable_claims.claims.ledger import Claim, Paper
 from experiments import claims
 from tests.book import test_book
 

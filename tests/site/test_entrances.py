@@ -8,7 +8,7 @@ import zipfile
 
 import pytest
 
-from executable_claims.ledger import NOT_HERE, read_ledger
+from executable_claims.claims.ledger import NOT_HERE, read_ledger
 from tests.site.conftest import CHAPTERS
 
 ADDRESS = os.environ.get("BOOK_ADDRESS", "").rstrip("/")

@@ -7,7 +7,7 @@ from urllib.parse import unquote, urldefrag, urljoin
 import nbformat
 import pytest
 
-from executable_claims.ledger import read_ledger
+from executable_claims.claims.ledger import read_ledger
 from tests.site.conftest import CHAPTERS, DEVICES, PAGES, beyond, boxes, unfold, visits
 
 # Formulas that are not typeset, and images that are not there.

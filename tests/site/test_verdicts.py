@@ -5,7 +5,7 @@ from urllib.parse import urldefrag, urljoin
 
 import pytest
 
-from executable_claims.ledger import read_ledger
+from executable_claims.claims.ledger import read_ledger
 from tests.site.conftest import CHAPTERS, beyond
 
 PAPERS = read_ledger()

@@ -20,9 +20,9 @@ from importlib.util import resolve_name
 from itertools import accumulate
 from pathlib import Path
 
-from executable_claims.chapters import code_cells, trees
-from executable_claims.configuration import Book
-from executable_claims.ledger import read_ledger
+from executable_claims.claims.configuration import Book
+from executable_claims.claims.ledger import read_ledger
+from executable_claims.run.chapters import code_cells, trees
 
 ENGINE = __name__.partition(".")[0]
 PLAIN = ("dataclass", "cache", "lru_cache", "wraps", "contextmanager")  # decorators that note nothing

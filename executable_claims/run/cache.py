@@ -14,7 +14,7 @@ from jupyter_cache.base import CacheBundleIn
 from myst_nb.core.read import read_myst_markdown_notebook
 from nbformat import NotebookNode
 
-from executable_claims.configuration import Book
+from executable_claims.claims.configuration import Book
 
 KEPT = 4  # outcomes of a page: a change that is taken back need not be executed again
 

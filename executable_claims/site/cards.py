@@ -6,10 +6,10 @@ import numpy as np
 from docutils import nodes
 from sphinx.application import Sphinx
 
-from executable_claims.clauses import phrases
-from executable_claims.comparison import named, targets_of
-from executable_claims.layout import details, lay_out
-from executable_claims.verify import MIME
+from executable_claims.claims.clauses import phrases
+from executable_claims.claims.comparison import named, targets_of
+from executable_claims.claims.verify import MIME
+from executable_claims.site.layout import details, lay_out
 
 SHOW_SOURCE = "tag_show-source"  # on a cell whose source stays visible although it shows a verdict
 

@@ -12,9 +12,9 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
-from executable_claims.configuration import Book
-from executable_claims.dependencies import IMPORTS, find_file
-from executable_claims.script import Statement, assigned, feeding, read_statements
+from executable_claims.claims.configuration import Book
+from executable_claims.run.dependencies import IMPORTS, find_file
+from executable_claims.run.script import Statement, assigned, feeding, read_statements
 
 
 def inlined_statements(book: Book, page: Path) -> list[Statement]:

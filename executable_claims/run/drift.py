@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping
 from math import inf
 from typing import Any, NamedTuple
 
-from executable_claims.comparison import MISSED, targets_of
+from executable_claims.claims.comparison import MISSED, targets_of
 
 SAME, OTHER = 0.5, 1.0  # by how much a number may move, on the kernels of the record and on others
 SAID = 0.1  # from this on a movement is said

@@ -18,11 +18,10 @@ from sphinx.errors import ExtensionError
 from sphinx.util import logging
 from traitlets.config import Config
 
-from executable_claims.cache import cache_folder, executed_page, has_outcome, keep_outcome, read_page
-from executable_claims.chapters import is_executed
-from executable_claims.configuration import Book, find_book
-from executable_claims.dependencies import key
-from executable_claims.outcomes import outcomes
+from executable_claims.claims.configuration import Book, find_book
+from executable_claims.run.cache import cache_folder, executed_page, has_outcome, keep_outcome, read_page
+from executable_claims.run.chapters import is_executed
+from executable_claims.run.dependencies import key
 
 LOGGER = logging.getLogger(__name__)
 PARSING = Lock()  # CPython 3.11 counts the depth of a syntax tree for all threads together
@@ -46,16 +45,11 @@ def current_key(env: BuildEnvironment, docname: str) -> str:
 
 
 def find_changes(app: Sphinx, env: BuildEnvironment, added: set, changed: set, removed: set) -> list[str]:
-    """Work out the keys of all pages; those whose key is another than in the last build are read again.
-
-    So are those that show the ledger, if it has other files.
-    """
-    before, papers = page_keys(env), getattr(env, "ledger_files", None)
-    env.ledger_files = {path.name for path in find_book(Path(env.srcdir)).folder("ledger").glob("*.yml")}
+    """Work out the keys of all pages; those whose key is another than in the last build are read again."""
+    before = page_keys(env)
     executed = (name for name in sorted(env.found_docs) if is_executed(Path(env.doc2path(name))))
     env.page_keys = {name: current_key(env, name) for name in executed}
     again = {name for name, now in env.page_keys.items() if before.get(name) != now}
-    again |= outcomes(env).dependent if papers not in (None, env.ledger_files) else set()
     return sorted(again - added - removed)
 
 

@@ -21,10 +21,10 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxRole
 
-from executable_claims.chapters import mistakes
-from executable_claims.configuration import find_book
-from executable_claims.layout import details, lay_out, pending
-from executable_claims.ledger import NOT_HERE, Claim, Erratum, Paper, find_claim, read_ledger
+from executable_claims.claims.configuration import find_book
+from executable_claims.claims.ledger import NOT_HERE, Claim, Erratum, Paper, find_claim, read_ledger
+from executable_claims.run.chapters import mistakes
+from executable_claims.site.layout import details, lay_out, pending
 
 LOGGER = logging.getLogger(__name__)
 NOT_YET = "not yet"
@@ -108,6 +108,16 @@ def forget_page(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
     known.records = {name: one for name, one in known.records.items() if f"claim-{name}" not in gone}
     known.pages = {name: page for name, page in known.pages.items() if name not in gone}
     known.dependent.discard(docname)
+
+
+def pages_of_other_files(
+    app: Sphinx, env: BuildEnvironment, added: set, changed: set, removed: set
+) -> list[str]:
+    """The pages that show the ledger, if it has other files than in the last build."""
+    before = getattr(env, "ledger_files", None)
+    env.ledger_files = {path.name for path in find_book(Path(env.srcdir)).folder("ledger").glob("*.yml")}
+    other = before not in (None, env.ledger_files)
+    return sorted(outcomes(env).dependent - added - removed) if other else []
 
 
 def warn(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from executable_claims.clauses import Clause
-from executable_claims.comparison import MISSED
-from executable_claims.tables import array, named
+from executable_claims.claims.clauses import Clause
+from executable_claims.claims.comparison import MISSED
+from executable_claims.claims.tables import array, named
 
 ROUNDING = 1e-6  # what moves by less of its size, as what a solver finds does, has not moved
 COMPARED = ("measured", *MISSED)

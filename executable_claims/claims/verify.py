@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from executable_claims import tables
-from executable_claims.clauses import Clause, refuse_narrow, refuse_other
-from executable_claims.comparison import (
+from executable_claims.claims import tables
+from executable_claims.claims.clauses import Clause, refuse_narrow, refuse_other
+from executable_claims.claims.comparison import (
     MISSED,
     Comparison,
     broadcast,
@@ -26,8 +26,8 @@ from executable_claims.comparison import (
     resolution,
     targets_of,
 )
-from executable_claims.ledger import Claim, find_claim
-from executable_claims.processor import kernels
+from executable_claims.claims.ledger import Claim, find_claim
+from executable_claims.claims.processor import kernels
 
 MIME = "application/vnd.executable-claims.claim+json"
 PASSES = {
@@ -251,7 +251,7 @@ def _refuse_same(check: Mapping[str, Any], columns: bool) -> None:
 
 
 def verify(
-    claim_id: str,
+    claim: str | Claim,
     *compared: Mapping[str, ArrayLike] | Clause,
     measured: ArrayLike | str | None = None,
     predicted: ArrayLike | str | None = None,
@@ -267,13 +267,14 @@ def verify(
     families: str | None = None,
     scale: float | None = None,
 ) -> Verdict:
-    """Decide one claim of the ledger by a measurement and a negative control.
+    """Decide one claim by a measurement and a negative control.
 
-    ``measured`` is compared with ``predicted`` or with bounds as in :func:`.comparison.compare`.  Of a table
-    that is ``compared``, a mapping of columns, they are the columns of these names, or those that a text
-    names; the columns before the measured one say where a row is from, and the verdict says what was drawn
-    and which row is the worst.  A sentence that says several things has a :class:`.Clause` for each, which
-    takes from here what it does not give itself.
+    ``claim`` is the id of an entry of the ledger or, without a book, a :class:`.Claim`.  ``measured`` is
+    compared with ``predicted`` or with bounds as in :func:`.comparison.compare`.  Of a table that is
+    ``compared``, a mapping of columns, they are the columns of these names, or those that a text names; the
+    columns before the measured one say where a row is from, and the verdict says what was drawn and which row
+    is the worst.  A sentence that says several things has a :class:`.Clause` for each, which takes from here
+    what it does not give itself.
     ``because`` says where the tolerance comes from; ``atol`` may be a column.  ``control``, another theory,
     must fail, and so must an ``impostor``, the same measurement of something that lacks what is claimed.
     ``families`` says what was drawn, ``scale`` what a target of zero is small beside.  For a claim that the
@@ -287,18 +288,18 @@ def verify(
     within its tolerance, a clause of the entry that is not compared once, and a table that lacks the range
     that the entry speaks over.
     """
-    claim = find_claim(claim_id)
+    claim = claim if isinstance(claim, Claim) else find_claim(claim)
     given = {name: value for name, value in locals().items() if name in CHECK and value is not None}
     try:
         clauses = _clauses(claim, compared)
         verdicts = [_decided(claim, one, {**given, **one.check}) for one in clauses]
     except ValueError as error:
-        raise ValueError(f"{claim_id}: {error}") from None
+        raise ValueError(f"{claim.id}: {error}") from None
     first, *others = verdicts
     found = next((one.verdict for one in verdicts if one.verdict != "verified"), "verified")
     if found != claim.expected:
         raise ClaimFailed(
-            f"{claim_id} ({claim.place}): the ledger expects {claim.expected!r}, the cell found {found!r}; "
+            f"{claim.id} ({claim.place}): the ledger expects {claim.expected!r}, the cell found {found!r}; "
             "if the cell is right, change the ledger"
         )
     return replace(first, verdict=found, others=tuple(others))

@@ -22,12 +22,12 @@ from markupsafe import Markup
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 from sphinx.application import Sphinx
 
-from executable_claims.cards import allowed, failing, parts, target
-from executable_claims.clauses import phrases
-from executable_claims.dependencies import digest
-from executable_claims.layout import TEMPLATES
-from executable_claims.ledger import NOT_HERE, Claim, Paper, read_ledger
-from executable_claims.outcomes import NOT_YET, Outcomes, errata_of, outcomes
+from executable_claims.claims.clauses import phrases
+from executable_claims.claims.ledger import NOT_HERE, Claim, Paper, read_ledger
+from executable_claims.run.dependencies import digest
+from executable_claims.site.cards import allowed, failing, parts, target
+from executable_claims.site.layout import TEMPLATES
+from executable_claims.site.outcomes import NOT_YET, Outcomes, errata_of, outcomes
 
 MEANING = {
     "verified": "A cell of the book measured it, and a wrong theory fails the same check.",

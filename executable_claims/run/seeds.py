@@ -1,7 +1,7 @@
 """Runs the chapters with all draws shifted: no verdict may hang on a seed.
 
-``python -m executable_claims.seeds [part/name ...] [--jobs N]`` runs every chapter under twenty shifts, and
-notes after each whether all its checks came out as the ledger expects.  A process imports what is not the
+``python -m executable_claims.run.seeds [part/name ...] [--jobs N]`` runs every chapter under twenty shifts,
+and notes after each whether all its checks came out as the ledger expects.  A process imports what is not the
 book's own, which may draw when it is imported, and forks for each shift.  What was run of a chapter whose
 code, and what it reaches, is the same is not run again.
 """
@@ -13,10 +13,10 @@ from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from executable_claims.configuration import Book
-from executable_claims.dependencies import IMPORTS, is_foreign
-from executable_claims.results import change_result, code_key, read_results, run_chapters
-from executable_claims.script import enter, execute, forked, read_statements
+from executable_claims.claims.configuration import Book
+from executable_claims.run.dependencies import IMPORTS, is_foreign
+from executable_claims.run.results import change_result, code_key, read_results, run_chapters
+from executable_claims.run.script import enter, execute, forked, read_statements
 
 SHIFTS = range(1, 21)
 

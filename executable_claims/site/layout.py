@@ -15,7 +15,7 @@ from docutils import nodes
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from executable_claims.comparison import SUPERSCRIPTS
+from executable_claims.claims.comparison import SUPERSCRIPTS
 
 TEMPLATES = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "templates"),

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from executable_claims.comparison import MISSED
+from executable_claims.claims.comparison import MISSED
 
 MEASURED, FAMILY, SEED = "measured", "family", "seed"
 

@@ -10,11 +10,13 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.errors import ConfigError
 
-from executable_claims import addresses, cards, execution, layout, outcomes, pages
-from executable_claims.configuration import START, find_book
-from executable_claims.dependencies import code_of, digest, follow, piece
-from executable_claims.ledger import read_ledger
+from executable_claims.claims.configuration import START, find_book
+from executable_claims.claims.ledger import read_ledger
+from executable_claims.run import execution
+from executable_claims.run.dependencies import code_of, digest, follow, piece
+from executable_claims.site import addresses, cards, layout, outcomes, pages
 
+ENGINE = Path(__file__).parents[1]
 DIRECTIVES = {
     "scoreboard": pages.Scoreboard,
     "scorecard": pages.Scorecard,
@@ -28,6 +30,7 @@ EVENTS = tuple(
 )
 HANDLERS = (  # those of one event do their part in this order
     ("env-get-outdated", execution.find_changes),
+    ("env-get-outdated", outcomes.pages_of_other_files),
     ("env-before-read-docs", outcomes.warn),
     ("env-before-read-docs", execution.execute_pages),
     ("source-read", execution.choose_cache),
@@ -56,12 +59,13 @@ def begin(app: Sphinx, config: Config) -> None:
 def code_of_the_site(root: Path) -> str:
     """Return a digest of what makes the pages: the engine, the book's extensions, and what these reach."""
     book = find_book(root)
-    own = [root / each for each in book.modules if each != "."]
+    own = [root / folder for folder in book.modules if folder != "."]
+    folders = [*(ENGINE / name for name in ("claims", "run", "site")), *own]
     files = [
         path
-        for folder in (Path(__file__).parent, *own)
-        for each in ("*.py", "templates/*")
-        for path in sorted(folder.glob(each))
+        for folder in folders
+        for pattern in ("*.py", "templates/*")
+        for path in sorted(folder.glob(pattern))
     ]
     code = piece([code_of(path.read_text(encoding="utf-8")) for each in own for path in each.glob("*.py")])
     return digest(repr([*(path.read_bytes() for path in files), follow(code, book, root, {}).digests]))

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import NamedTuple
 from unittest.mock import MagicMock
 
-from executable_claims.chapters import trees
-from executable_claims.configuration import Book
+from executable_claims.claims.configuration import Book
+from executable_claims.run.chapters import trees
 
 # Arguments that say how something is computed or checked, and calls that draw or lay out.
 SETTINGS = re.compile(

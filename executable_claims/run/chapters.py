@@ -13,8 +13,8 @@ import jupytext
 from IPython.core.inputtransformer2 import TransformerManager
 from nbformat import NotebookNode
 
-from executable_claims.configuration import Book
-from executable_claims.verify import MIME
+from executable_claims.claims.configuration import Book
+from executable_claims.claims.verify import MIME
 
 TABLE = "verify_all"
 MAGIC = re.compile(r"^[ \t]*[%!]", re.M)

@@ -10,10 +10,19 @@ from pathlib import Path
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
-from executable_claims.configuration import find_book
-from executable_claims.layout import lay_out, pending
-from executable_claims.ledger import CONTENTS, STATEMENTS, VERDICTS, Claim, Erratum, Paper, Thing, read_ledger
-from executable_claims.outcomes import NOT_YET, errata_of
+from executable_claims.claims.configuration import find_book
+from executable_claims.claims.ledger import (
+    CONTENTS,
+    STATEMENTS,
+    VERDICTS,
+    Claim,
+    Erratum,
+    Paper,
+    Thing,
+    read_ledger,
+)
+from executable_claims.site.layout import lay_out, pending
+from executable_claims.site.outcomes import NOT_YET, errata_of
 
 NOTES: dict[str, Callable[[Paper], Iterable[Erratum]]] = {
     "errata": errata_of,

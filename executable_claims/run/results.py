@@ -15,9 +15,9 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from executable_claims.chapters import chapters, code_cells
-from executable_claims.configuration import Book, find_book, read_json
-from executable_claims.dependencies import ENGINE, dependencies
+from executable_claims.claims.configuration import Book, find_book, read_json
+from executable_claims.run.chapters import chapters, code_cells
+from executable_claims.run.dependencies import ENGINE, dependencies
 
 
 def code_key(book: Book, page: Path) -> str:

@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Iterator
 
-from executable_claims.script import called
+from executable_claims.run.script import called
 
 FACTORS = (0.8, 1.25)
 READS = re.compile(r"(\w+_)?at")  # a call that reads a run at the time of its first argument

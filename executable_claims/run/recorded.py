@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from executable_claims.chapters import verdicts
-from executable_claims.configuration import Book, read_json
-from executable_claims.drift import values
+from executable_claims.claims.configuration import Book, read_json
+from executable_claims.run.chapters import verdicts
+from executable_claims.run.drift import values
 
 NOTHING: dict[str, Any] = {"kernels": {}, "claims": {}, "printed": []}
 

@@ -1,8 +1,9 @@
 """Attacks on chapters: their theory is changed a little, and what no check notices is listed.
 
-``python -m executable_claims.attack [part/name ...] [--jobs N] [--sample N]``.  A process executes a chapter;
-before each statement that may be changed it forks, and the copy goes on with the changed statement.  Theory
-is what feeds the target of a check, a value that the page says, or a curve of a figure (not of a live one).
+``python -m executable_claims.run.attack [part/name ...] [--jobs N] [--sample N]``.  A process executes a
+chapter; before each statement that may be changed it forks, and the copy goes on with the changed statement.
+Theory is what feeds the target of a check, a value that the page says, or a curve of a figure (not of a live
+one).
 A change has been *noticed* if a check refused: ``verify``, ``beside`` or an ``assert``.  One that moves
 nothing that is compared, said or drawn is none of theory.  A crash, or a run without an end, is no notice,
 and counted apart.  The rest survives, and a person says in ``results/attacks.json`` for what reason.
@@ -28,16 +29,16 @@ from typing import Any, NamedTuple
 import IPython.display
 
 import executable_claims
-from executable_claims.chapters import code_cells
-from executable_claims.comparison import MISSED
-from executable_claims.configuration import Book
-from executable_claims.coverage import BESIDE, calls, covered, drawers, drawn, said, shown, users
-from executable_claims.dependencies import IMPORTS
-from executable_claims.inlining import inlined_statements
-from executable_claims.misreadings import misreadings
-from executable_claims.moves import comparing, draw, misread, moved, refusing, saying
-from executable_claims.results import change_result, code_key, read_results, run_chapters
-from executable_claims.script import (
+from executable_claims.claims.comparison import MISSED
+from executable_claims.claims.configuration import Book
+from executable_claims.run.chapters import code_cells
+from executable_claims.run.coverage import BESIDE, calls, covered, drawers, drawn, said, shown, users
+from executable_claims.run.dependencies import IMPORTS
+from executable_claims.run.inlining import inlined_statements
+from executable_claims.run.misreadings import misreadings
+from executable_claims.run.moves import comparing, draw, misread, moved, refusing, saying
+from executable_claims.run.results import change_result, code_key, read_results, run_chapters
+from executable_claims.run.script import (
     Statement,
     bound,
     called,
@@ -192,7 +193,7 @@ def outcomes(book: Book, page: Path, done: Iterable[str]) -> Iterator[tuple[str,
     (placed, changes), seen, place = read_chapter(book, page), list[list](), list[int]()
     figures = [one.metadata.get("mystnb", {}).get("figure", {}).get("name") for one in code_cells(page)]
     variables = enter(book, page, _larger=larger)
-    home: Any = sys.modules["executable_claims.verify"]
+    home: Any = sys.modules["executable_claims.claims.verify"]
     executable_claims.verify = home.verify = comparing(home.verify, seen)
     executable_claims.beside = refusing(executable_claims.beside, "beside")
     IPython.display.display = saying(seen)

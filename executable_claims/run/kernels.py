@@ -1,12 +1,12 @@
 """Runs the chapters with the kernels of other generations of processors: how far do their numbers move?
 
-``python -m executable_claims.kernels [part/name ...] [--jobs N]`` runs every chapter once for each generation
-that this processor can compute as, and notes for each claim how far what it measured is from the record, in
-units of its tolerance (see ``drift``).  NumPy, OpenBLAS, PyTorch, MKL and oneDNN choose their kernels by
-environment variables, which they read when they are loaded: each run has a process of its own.  Where the
-environment tells OpenBLAS already how to compute, the processor needs it, and the other libraries vary alone.
-What was run of a chapter whose code, and what it reaches, is the same is not run again; nor is the generation
-of the record.
+``python -m executable_claims.run.kernels [part/name ...] [--jobs N]`` runs every chapter once for each
+generation that this processor can compute as, and notes for each claim how far what it measured is from the
+record, in units of its tolerance (see ``drift``).  NumPy, OpenBLAS, PyTorch, MKL and oneDNN choose their
+kernels by environment variables, which they read when they are loaded: each run has a process of its own.
+Where the environment tells OpenBLAS already how to compute, the processor needs it, and the other libraries
+vary alone.  What was run of a chapter whose code, and what it reaches, is the same is not run again; nor is
+the generation of the record.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from pathlib import Path
 from typing import Any
 
 import executable_claims
-from executable_claims.configuration import Book
-from executable_claims.drift import movement, values
-from executable_claims.processor import features
-from executable_claims.recorded import read_record, record_path
-from executable_claims.results import change_result, code_key, read_results, run_chapters
-from executable_claims.script import enter, execute, read_statements
+from executable_claims.claims.configuration import Book
+from executable_claims.claims.processor import features
+from executable_claims.run.drift import movement, values
+from executable_claims.run.recorded import read_record, record_path
+from executable_claims.run.results import change_result, code_key, read_results, run_chapters
+from executable_claims.run.script import enter, execute, read_statements
 
 OPENBLAS = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")  # where they are set, the processor needs them
 NUMPY = "NPY_DISABLE_CPU_FEATURES"
@@ -103,7 +103,7 @@ def noting(verify: Callable, records: list[dict]) -> Callable:
 def measured(book: Book, page: Path) -> dict[str, dict]:
     """Return by claim what a chapter, run in this process, measures; raises what a check raises."""
     records: list[dict] = []
-    home = sys.modules["executable_claims.verify"]
+    home = sys.modules["executable_claims.claims.verify"]
     executable_claims.verify = home.verify = noting(home.verify, records)  # type: ignore[attr-defined]
     variables = enter(book, page)
     execute((statement.code for statement in read_statements(page)), variables)

@@ -24,12 +24,12 @@ import nbval.plugin
 import psutil
 import pytest
 
-from executable_claims.chapters import CHECK_TAG, is_executed, mistakes, verdicts
-from executable_claims.configuration import Book, NoBook, find_book
-from executable_claims.dependencies import key
-from executable_claims.drift import SAID, movement, too_far
-from executable_claims.ledger import read_ledger
-from executable_claims.recorded import (
+from executable_claims.claims.configuration import Book, NoBook, find_book
+from executable_claims.claims.ledger import read_ledger
+from executable_claims.run.chapters import CHECK_TAG, is_executed, mistakes, verdicts
+from executable_claims.run.dependencies import key
+from executable_claims.run.drift import SAID, movement, too_far
+from executable_claims.run.recorded import (
     claims_of,
     printed_by,
     read_record,
@@ -40,7 +40,7 @@ from executable_claims.recorded import (
 
 BOOK = pytest.StashKey[Book]()
 MOVED = "moved"  # the property of a test that says which claims have moved, by how much, on which kernels
-SLOWNESS = "__import__('executable_claims.processor', fromlist=['slowness']).slowness()"
+SLOWNESS = "__import__('executable_claims.claims.processor', fromlist=['slowness']).slowness()"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -210,7 +210,7 @@ class End(pytest.Item):
 
     def keep(self, book: Book) -> None:
         """Keep the outcome for the site, if all cells have run and nothing they depend on was changed."""
-        from executable_claims.cache import keep_outcome, read_page  # brings Sphinx
+        from executable_claims.run.cache import keep_outcome, read_page  # brings Sphinx
 
         seconds = time.perf_counter() - self.parent.begun
         if self.complete and key(self.path, book) == self.parent.key:

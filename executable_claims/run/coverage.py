@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from executable_claims.configuration import Book
-from executable_claims.dependencies import IMPORTS, is_foreign
-from executable_claims.inlining import inlined_statements
-from executable_claims.script import GROWS, assigned, bound, called, listed, names, sites
+from executable_claims.claims.configuration import Book
+from executable_claims.run.dependencies import IMPORTS, is_foreign
+from executable_claims.run.inlining import inlined_statements
+from executable_claims.run.script import GROWS, assigned, bound, called, listed, names, sites
 
 BESIDE = "beside"
 ABOUT = re.compile("because|families|data|rtol|atol|scale")  # what a check says, and within what it compares
