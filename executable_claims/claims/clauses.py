@@ -7,6 +7,7 @@ An entry of the ledger lists what it says (``says``) and what it speaks over (``
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -34,10 +35,15 @@ class Clause:
 
 def phrases(says: Sequence[str | Mapping[str, str]]) -> dict[str, str]:
     """Return the phrases of an entry, and the id of the entry that decides each, empty for its own."""
-    found: dict[str, str] = {}
-    for one in says:
-        found |= {one: ""} if isinstance(one, str) else one
-    return found
+    deciding: dict[str, str] = {}
+    for phrase in says:
+        deciding |= {phrase: ""} if isinstance(phrase, str) else phrase
+    return deciding
+
+
+def own_phrases(says: Sequence[str | Mapping[str, str]]) -> list[str]:
+    """Return the phrases that an entry decides itself."""
+    return [phrase for phrase, by in phrases(says).items() if not by]
 
 
 def mistakes(says: Any, over: Any, statement: str, own: str, ids: Sequence[str]) -> Iterator[str]:
@@ -45,11 +51,11 @@ def mistakes(says: Any, over: Any, statement: str, own: str, ids: Sequence[str])
     whole = " ".join(statement.split())
     if says and len(says) < 2:
         yield f"says {says!r}, allowed: two phrases or more; a sentence that says one thing lists nothing"
-    for one in says:
-        if not isinstance(one, str) and not (isinstance(one, Mapping) and len(one) == 1):
-            yield f"says {one!r}, allowed: a phrase, or a phrase and the id of the entry that decides it"
+    for said in says:
+        if not isinstance(said, str) and not (isinstance(said, Mapping) and len(said) == 1):
+            yield f"says {said!r}, allowed: a phrase, or a phrase and the id of the entry that decides it"
             continue
-        [(phrase, by)] = phrases([one]).items()
+        [(phrase, by)] = phrases([said]).items()
         if phrase not in whole:
             yield f"says {phrase!r}, allowed: words of the statement"
         if by and (by not in ids or by == own):
@@ -70,12 +76,12 @@ def bounds(span: str) -> tuple[float, float] | None:
 
 def refuse_other(says: Sequence[str | Mapping[str, str]], clauses: Sequence[Clause]) -> None:
     """Raise ``ValueError`` unless each phrase that an entry has to decide is compared once."""
-    found, asked = [one.says for one in clauses], [phrase for phrase, by in phrases(says).items() if not by]
+    compared, asked = Counter(clause.says for clause in clauses), own_phrases(says)
     for phrase in asked:
-        if found.count(phrase) != 1:
-            how = f"compared {found.count(phrase)} times" if found.count(phrase) else "compared by nothing"
+        if (times := compared[phrase]) != 1:
+            how = f"compared {times} times" if times else "compared by nothing"
             raise ValueError(f"{phrase!r} is {how}, allowed: one Clause for each phrase of the entry")
-    if other := [phrase for phrase in found if phrase not in asked]:
+    if other := [phrase for phrase in compared if phrase not in asked]:
         raise ValueError(f"the clause {other[0]!r} is compared, allowed: {', '.join(asked) or 'none'}")
 
 

@@ -68,11 +68,11 @@ def named(targets: Mapping[str, float], digits: int) -> str:
 
 def number(name: str, value: float, most: float = np.inf, positive: bool = False) -> float:
     """Return ``value`` as a float that is not negative and at most ``most``, or raise ``ValueError``."""
-    found = numbers(name, value)
-    if found.shape or not (found > 0 if positive else found >= 0) or found > most:
+    entry = numbers(name, value)
+    if entry.shape or not (entry > 0 if positive else entry >= 0) or entry > most:
         least = "a number above 0" if positive else "a number from 0"
         raise ValueError(f"{name} is {value!r}, allowed: {least}{f' to {most:g}' if most < np.inf else ''}")
-    return float(found)
+    return float(entry)
 
 
 def numbers(name: str, value: ArrayLike) -> np.ndarray:
@@ -85,7 +85,7 @@ def numbers(name: str, value: ArrayLike) -> np.ndarray:
         whole = given if given.dtype.kind in "iuO" else np.zeros(0)
     except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{name} is {value!r}, allowed: real numbers") from None
-    if any(abs(one) > EXACT for one in whole.ravel().tolist() if isinstance(one, int)):
+    if any(abs(integer) > EXACT for integer in whole.ravel().tolist() if isinstance(integer, int)):
         raise ValueError(f"{name} holds integers beyond 2^53, allowed: what floats hold exactly")
     if not np.isfinite(entries).all():
         raise ValueError(f"{name} holds {entries[~np.isfinite(entries)].flat[0]}, allowed: finite numbers")
@@ -171,9 +171,9 @@ def beside(measured: Any, predicted: ArrayLike, *, rtol: float = 0.0, atol: Arra
     """
     if predicted is measured and isinstance(measured, np.ndarray):
         raise ValueError("predicted is measured itself, allowed: what another route gives")
-    found = compare(measured, {"predicted": predicted}, rtol, atol)
-    if not found.holds:
-        raise AssertionError(f"beside its law: {found}")
+    comparison = compare(measured, {"predicted": predicted}, rtol, atol)
+    if not comparison.holds:
+        raise AssertionError(f"beside its law: {comparison}")
     return measured
 
 
@@ -195,7 +195,7 @@ def resolution(
     """
     values, theory = broadcast(measured, targets)
     atol = allowance(atol, values)
-    found: list[tuple[float, str, float]] = []
+    rooms: list[tuple[float, str, float]] = []
     for name, target in theory.items():
         steps = np.where(target == 0, 0.0 if scale is None else scale, np.abs(target))
         for way in MOVES[name] if steps.any() else ():
@@ -203,24 +203,24 @@ def resolution(
             last = edge / (1 - rtol * np.sign(edge))
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 room = np.where(steps > 0, (last - way * target) / steps, np.inf)
-            found.append((max(0.0, float(room.min())), name, float(target.flat[room.argmin()])))
-    if not found:
+            rooms.append((max(0.0, float(room.min())), name, float(target.flat[room.argmin()])))
+    if not rooms:
         return None, "a target of zero, without a scale"
-    return max(found)[0], notices(*max(found))
+    return max(rooms)[0], notices(*max(rooms))
 
 
-def notices(found: float, name: str, target: float) -> str:
+def notices(least: float, name: str, target: float) -> str:
     """Say a resolution in words; the target of that name is the one that decides."""
-    if found == 0:
+    if least == 0:
         return "would notice anything"
     if name == "predicted":
-        return f"would notice {part(found)}"
-    if found < EVEN:
-        return f"the data come within {part(found)} of the bound"
+        return f"would notice {part(least)}"
+    if least < EVEN:
+        return f"the data come within {part(least)} of the bound"
     towards_zero = target > 0 if name == "at_most" else target < 0
-    if towards_zero and found >= 1:
+    if towards_zero and least >= 1:
         return "room: the bound could be zero"
-    return f"room: {short(1 / (1 - found) if towards_zero else 1 + found)} times"
+    return f"room: {short(1 / (1 - least) if towards_zero else 1 + least)} times"
 
 
 def part(share: float) -> str:

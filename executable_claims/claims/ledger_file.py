@@ -63,32 +63,32 @@ def read_paper(path: Path) -> Paper:
             f"{path.name}: {what}; allowed: a mapping of paper, claims, errata and remarks"
         ) from None
     if mistakes := [*mistakes, *(_mistakes(paper) if paper else ())]:
-        raise ValueError("\n".join(f"{path.name}:{_line(text, one)} {one}" for one in mistakes))
+        raise ValueError("\n".join(f"{path.name}:{_line(text, each)} {each}" for each in mistakes))
     return paper
 
 
 def _entry(kind: type, given: Mapping[str, Any], mistakes: list[str]) -> Any:
     """The entry with these fields; ``None``, and what is wrong with them noted, if they do not fit."""
-    known = {one.name: one for one in fields(kind)}
+    known = {field.name: field for field in fields(kind)}
     wrong = [f"unknown field {name}, allowed: {', '.join(known)}" for name in sorted({*given} - {*known})]
     wrong += [
         f"field {name} is missing"
-        for name, one in known.items()
-        if one.default is one.default_factory is MISSING and name not in given
+        for name, field in known.items()
+        if field.default is field.default_factory is MISSING and name not in given
     ]
     for name, value in given.items():
         kind_of = str(known[name].type) if name in known else ""
         if not isinstance(value, WRITTEN.get(kind_of, object)):
             wrong.append(f"{name} is {value!r}, allowed: a {'text' if kind_of == 'str' else 'number'}")
     called = given.get("id", f"{kind.__name__.lower()} without id" if kind is not Paper else "paper")
-    mistakes += [f"{called}: {one}" for one in wrong]
+    mistakes += [f"{called}: {mistake}" for mistake in wrong]
     return None if wrong else kind(**given)
 
 
 def _line(text: str, mistake: str) -> str:
     """Where the id stands that a mistake begins with; empty if it stands nowhere."""
-    found = re.search(rf"^\s*-?\s*id: [\"']?{re.escape(mistake.partition(':')[0])}[\"']?\s*$", text, re.M)
-    return f"{text.count(chr(10), 0, found.start()) + 1}:" if found else ""
+    place = re.search(rf"^\s*-?\s*id: [\"']?{re.escape(mistake.partition(':')[0])}[\"']?\s*$", text, re.M)
+    return f"{text.count(chr(10), 0, place.start()) + 1}:" if place else ""
 
 
 def _mistakes(paper: Paper) -> Iterator[str]:
@@ -114,8 +114,8 @@ def _mistakes(paper: Paper) -> Iterator[str]:
 
 def _claim_mistakes(claim: Claim) -> Iterator[str]:
     for name, allowed in (("kind", KINDS), ("expected", VERDICTS), ("shown", ("", *SHOWN)), ("ours", OURS)):
-        if (found := getattr(claim, name)) not in allowed:
-            yield f"{name} is {found!r}, allowed: {', '.join(map(repr, allowed))}"
+        if (value := getattr(claim, name)) not in allowed:
+            yield f"{name} is {value!r}, allowed: {', '.join(map(repr, allowed))}"
     if claim.expected in VERDICTS:
         remarks = tuple(name for name in REMARKS if getattr(claim, name))
         if remarks != VERDICTS[claim.expected]:

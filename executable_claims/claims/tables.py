@@ -15,9 +15,10 @@ import numpy as np
 from executable_claims.claims.comparison import MISSED
 
 MEASURED, FAMILY, SEED = "measured", "family", "seed"
+Table = Mapping[str, Any]
 
 
-def named(table: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def named(table: Table, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is ``given``, or else the names of the columns that are called as what is compared.
 
     Raises ``ValueError`` for a target that is the measured column.
@@ -34,30 +35,25 @@ def named(table: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     return known
 
 
-def columns(table: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
-    """Return values by their roles; names become the columns of a table that they mean, as arrays."""
-    return {role: array(table, role, value) for role, value in known.items()}
-
-
-def array(table: Mapping[str, Any], role: str, value: Any) -> Any:
-    """A column that is meant by its name, as an array; other values as they are.
+def array(table: Table | None, role: str, value: Any) -> Any:
+    """A column that is meant by its name, as an array; other values as they are, and all without a table.
 
     Raises ``ValueError`` for a name that is no column.
     """
-    if not isinstance(value, str):
+    if table is None or not isinstance(value, str):
         return value
     if value not in table:
         raise ValueError(f"{role} is {value!r}, allowed: a column of the table, {', '.join(table)}")
     return np.asarray(table[value])
 
 
-def keys(table: Mapping[str, Any]) -> list[str]:
+def keys(table: Table) -> list[str]:
     """The columns that say where a row is from: those before the measured one."""
     names = list(table)
     return names[: names.index(MEASURED)] if MEASURED in names else []
 
 
-def drawn(table: Mapping[str, Any]) -> str:
+def drawn(table: Table) -> str:
     """Say how many draws of which family there are, and over what else the rows range, as counted."""
     parts = []
     names = keys(table)
@@ -87,7 +83,7 @@ def span(column: np.ndarray) -> str:
     return f"{values[0]:.3g} to {values[-1]:.3g} ({count} values)"
 
 
-def place(table: Mapping[str, Any], entry: int) -> str:
+def place(table: Table, entry: int) -> str:
     """Say where the row of that number is from."""
     cells = {name.replace("_", " "): np.asarray(table[name])[entry] for name in keys(table)}
     return ", ".join(

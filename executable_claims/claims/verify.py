@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from html import escape
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -59,7 +59,7 @@ class Variant:
     at_most: ArrayLike | str | None = None
     at_least: ArrayLike | str | None = None
     share: float = 1.0
-    table: Mapping[str, ArrayLike] | None = None
+    table: tables.Table | None = None
 
     def __post_init__(self) -> None:
         _refuse_blank("what", self.what)
@@ -125,7 +125,7 @@ class Verdict:
         return (self, *self.others)
 
     def __repr__(self) -> str:
-        parts = [line for one in self.clauses for line in one._lines()]
+        parts = [line for clause in self.clauses for line in clause._lines()]
         return "\n".join([f"{self.verdict}: {self.claim.id} ({self.claim.place})", *parts])
 
     def _lines(self) -> list[str]:
@@ -151,9 +151,10 @@ class Verdict:
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
         measured = [repr(self)]
-        for one in self.clauses:
-            at = f" (at {one.row})" if one.row else ""
-            measured.append(f"  {one.comparison}{at}; {one.notices}\n  control: {one.control.comparison}")
+        for clause in self.clauses:
+            at = f" (at {clause.row})" if clause.row else ""
+            measured.append(f"  {clause.comparison}{at}; {clause.notices}")
+            measured.append(f"  control: {clause.control.comparison}")
         html = f"<pre>{escape(chr(10).join(measured))}</pre>"
         return {"text/plain": repr(self), "text/html": html, MIME: [self.record()]}
 
@@ -184,7 +185,34 @@ def _refuse_blank(name: str, value: str) -> None:
         raise ValueError(f"{name} is {value!r}, allowed: a phrase in words")
 
 
-def _read(role: str, variant: Variant, table: Mapping[str, Any] | None, known: Mapping[str, Any]) -> Variant:
+class _Check(NamedTuple):
+    """What is compared, as arrays or numbers, and within what."""
+
+    measured: ArrayLike
+    targets: Mapping[str, ArrayLike]
+    rtol: float
+    atol: ArrayLike
+
+    @property
+    def exact(self) -> bool:
+        """Whether no deviation is allowed."""
+        return bool(self.rtol == np.max(self.atol) == 0)
+
+
+def _read_check(table: tables.Table | None, given: Mapping[str, Any]) -> tuple[_Check, dict[str, Any]]:
+    """A comparison with arrays for the columns that it names, and by role what was given or named."""
+    roles = {role: given.get(role) for role in (tables.MEASURED, *MISSED)}
+    known = roles if table is None else tables.named(table, roles)
+    values = {role: tables.array(table, role, value) for role, value in known.items()}
+    if values[tables.MEASURED] is None:
+        raise ValueError("measured is missing, allowed: what was measured, or a table with such a column")
+    atol = tables.array(table, "atol", given.get("atol", 0.0))
+    return _Check(values[tables.MEASURED], targets_of(values), given.get("rtol", 0.0), atol), known
+
+
+def _read_variant(
+    role: str, variant: Variant, table: tables.Table | None, known: Mapping[str, Any]
+) -> Variant:
     """A variant with arrays for the columns that it names, of its own table or of the claim's.
 
     ``known`` are the names that the claim gives to what it compares, which its own table has as well.
@@ -194,43 +222,47 @@ def _read(role: str, variant: Variant, table: Mapping[str, Any] | None, known: M
     changed = {name: getattr(variant, name) for name in (tables.MEASURED, *MISSED)}
     changed = {name: value for name, value in changed.items() if value is not None}
     if variant.table is not None:
-        targets = targets_of(changed) or targets_of(known)
-        own = {tables.MEASURED: known[tables.MEASURED], **targets, **changed}
-        return replace(variant, table=None, **tables.columns(variant.table, own))
-    return variant if table is None else replace(variant, **tables.columns(table, changed))
+        table, targets = variant.table, targets_of(changed) or targets_of(known)
+        changed = {tables.MEASURED: known[tables.MEASURED], **targets, **changed}
+    return replace(
+        variant, table=None, **{name: tables.array(table, name, value) for name, value in changed.items()}
+    )
 
 
-def _compared(role: str, variant: Variant, check: Mapping[str, Any]) -> Varied:
+def _varied(role: str, variant: Variant, check: _Check) -> Varied:
     """What becomes of a comparison with the variant; refuse one that fails whatever was measured."""
-    targets, changed = check["targets"], targets_of(vars(variant))
-    measured = check["measured"] if variant.measured is None else variant.measured
+    changed = targets_of(vars(variant))
+    measured = check.measured if variant.measured is None else variant.measured
     try:
-        found = compare(**{**check, "measured": measured, "targets": changed or targets})
+        comparison = compare(measured, changed or check.targets, check.rtol, check.atol)
     except ValueError as error:
         raise ValueError(f"{role} {variant.what!r}: {error}") from None
     if variant.measured is None:
-        exact = check["rtol"] == np.max(check["atol"]) == 0
-        for one, other in (("at_most", "at_least"), ("at_least", "at_most")):
-            if one in targets and other in changed and np.array_equal(targets[one], changed[other]):
-                raise ValueError(
-                    f"{role} {variant.what!r} is the negation of the claim, allowed: another theory"
-                )
-        if exact and "predicted" not in targets and "predicted" in changed:
-            raise ValueError(
-                f"{role} {variant.what!r} asks for equality without a tolerance, which nothing measured "
-                "would pass; allowed: bounds, as in the claim"
-            )
-    return Varied(variant.what, found, variant.share)
+        _refuse_hopeless(f"{role} {variant.what!r}", changed, check)
+    return Varied(variant.what, comparison, variant.share)
 
 
-def _refuse_near(role: str, variant: Variant, check: Mapping[str, Any]) -> None:
+def _refuse_hopeless(variant: str, changed: Mapping[str, ArrayLike], check: _Check) -> None:
+    """Refuse the negation of a bound, and equality in the place of one without a tolerance."""
+    targets = check.targets
+    for bound, other in (("at_most", "at_least"), ("at_least", "at_most")):
+        if bound in targets and other in changed and np.array_equal(targets[bound], changed[other]):
+            raise ValueError(f"{variant} is the negation of the claim, allowed: another theory")
+    if check.exact and "predicted" not in targets and "predicted" in changed:
+        raise ValueError(
+            f"{variant} asks for equality without a tolerance, which nothing measured would pass; "
+            "allowed: bounds, as in the claim"
+        )
+
+
+def _refuse_near(role: str, variant: Variant, check: _Check) -> None:
     """Refuse another theory that within the tolerance is the claim's own."""
-    values, theory = broadcast(check["measured"], check["targets"])
+    values, theory = broadcast(check.measured, check.targets)
     changed = targets_of(vars(variant))
     if variant.measured is not None or set(changed) != set(theory):
         return
     away = [
-        np.abs(changed[name] - target) > check["atol"] + check["rtol"] * np.abs(target)
+        np.abs(changed[name] - target) > check.atol + check.rtol * np.abs(target)
         for name, target in theory.items()
     ]
     apart = np.any(away, axis=0).mean()
@@ -241,18 +273,18 @@ def _refuse_near(role: str, variant: Variant, check: Mapping[str, Any]) -> None:
         )
 
 
-def _refuse_same(check: Mapping[str, Any], columns: bool) -> None:
+def _refuse_same(check: _Check, columns: bool) -> None:
     """Refuse a measurement that is compared with itself, and a column of the same bits that is no count."""
-    measured, exact = check["measured"], check["rtol"] == np.max(check["atol"]) == 0
-    for name, target in check["targets"].items():
-        same = columns and not exact and np.array_equal(target, measured) and np.unique(target).size > 1
+    measured = check.measured
+    for name, target in check.targets.items():
+        same = columns and not check.exact and np.array_equal(target, measured) and np.unique(target).size > 1
         if same or (isinstance(target, np.ndarray) and target is measured):
             raise ValueError(f"{name} is measured itself, allowed: what another route gives")
 
 
 def verify(
     claim: str | Claim,
-    *compared: Mapping[str, ArrayLike] | Clause,
+    *compared: tables.Table | Clause,
     measured: ArrayLike | str | None = None,
     predicted: ArrayLike | str | None = None,
     at_most: ArrayLike | str | None = None,
@@ -292,26 +324,27 @@ def verify(
     given = {name: value for name, value in locals().items() if name in CHECK and value is not None}
     try:
         clauses = _clauses(claim, compared)
-        verdicts = [_decided(claim, one, {**given, **one.check}) for one in clauses]
+        verdicts = [_decided(claim, clause, {**given, **clause.check}) for clause in clauses]
     except ValueError as error:
         raise ValueError(f"{claim.id}: {error}") from None
     first, *others = verdicts
-    found = next((one.verdict for one in verdicts if one.verdict != "verified"), "verified")
-    if found != claim.expected:
+    names = [each.verdict for each in verdicts if each.verdict != "verified"]
+    verdict = names[0] if names else "verified"
+    if verdict != claim.expected:
         raise ClaimFailed(
-            f"{claim.id} ({claim.place}): the ledger expects {claim.expected!r}, the cell found {found!r}; "
+            f"{claim.id} ({claim.place}): the ledger expects {claim.expected!r}, the cell found {verdict!r}; "
             "if the cell is right, change the ledger"
         )
-    return replace(first, verdict=found, others=tuple(others))
+    return replace(first, verdict=verdict, others=tuple(others))
 
 
 ROLES = ("control", "impostor", "printed")
 CHECK = ("measured", *MISSED, "rtol", "atol", "because", *ROLES, "data", "families", "scale")
 
 
-def _clauses(claim: Claim, compared: Sequence[Mapping[str, ArrayLike] | Clause]) -> list[Clause]:
+def _clauses(claim: Claim, compared: Sequence[tables.Table | Clause]) -> list[Clause]:
     """What is compared, clause by clause; of a sentence that says one thing, one without a phrase."""
-    clauses = [one for one in compared if isinstance(one, Clause)]
+    clauses = [each for each in compared if isinstance(each, Clause)]
     if clauses or claim.says:
         if len(clauses) < len(compared):
             raise ValueError(f"a table is compared beside clauses, allowed: within one of {clauses}")
@@ -320,59 +353,77 @@ def _clauses(claim: Claim, compared: Sequence[Mapping[str, ArrayLike] | Clause])
         raise ValueError(f"{len(compared)} tables are compared, allowed: one, or one a Clause")
     else:
         clauses = [Clause("", *(table for table in compared if not isinstance(table, Clause)))]
-    refuse_narrow(claim.over, [one.table for one in clauses if one.table is not None])
+    refuse_narrow(claim.over, [clause.table for clause in clauses if clause.table is not None])
     return clauses
 
 
 def _decided(claim: Claim, clause: Clause, given: Mapping[str, Any]) -> Verdict:
     """What becomes of one comparison; its verdict is that of the claim if it is the only one."""
-    phrase = f", {clause.says}" if clause.says else ""
-    where, table = f"{claim.id} ({claim.place}){phrase}", clause.table
-    if "because" not in given or "control" not in given:
-        missing = "control is None, allowed: a Variant, which must fail"
-        raise ValueError(missing if "because" in given else "because is None, allowed: a phrase in words")
+    _refuse_incomplete(clause, given)
+    phrase, table = f", {clause.says}" if clause.says else "", clause.table
+    check, known = _read_check(table, given)
+    variants = {role: _read_variant(role, given[role], table, known) for role in ROLES if role in given}
+    _refuse_wordless(given)
+    scale = number("scale", given["scale"], positive=True) if "scale" in given else None
+    comparison = compare(*check)
+    least, words = resolution(*check, scale=scale)
+    _refuse_same(check, columns=table is not None)
+    row = "" if table is None else tables.place(table, comparison.entry)
+    varied: dict[str, Any] = {role: _varied(role, variant, check) for role, variant in variants.items()}
+    where = f"{claim.id} ({claim.place}){phrase}"
+    if not comparison.holds:
+        at = f" at {row}" if row else ""
+        raise ClaimFailed(f"{where} fails{at}: {comparison}; tolerance: {given['because']}")
+    for role, variant in variants.items():
+        if not varied[role].fails:
+            raise ClaimFailed(f"{where}: {_passing(role, varied[role])}")
+        _refuse_near(role, variant, check)
+    drawn = [given.get("families"), "" if table is None else tables.drawn(table)]
+    return Verdict(
+        claim,
+        _name_verdict(claim, given),
+        comparison,
+        rtol=float(check.rtol),
+        atol=float(np.max(check.atol)),
+        least_atol=float(np.min(check.atol)),
+        because=given["because"],
+        data=given.get("data"),
+        families="; ".join(filter(None, drawn)) or None,
+        row=row,
+        resolution=least,
+        notices=words,
+        clause=clause.says,
+        **varied,
+    )
+
+
+def _refuse_incomplete(clause: Clause, given: Mapping[str, Any]) -> None:
+    """Refuse a check without a reason or a control, and an argument that is none."""
+    if "because" not in given:
+        raise ValueError("because is None, allowed: a phrase in words")
+    if "control" not in given:
+        raise ValueError("control is None, allowed: a Variant, which must fail")
     if unknown := [name for name in given if name not in CHECK]:
+        phrase = f", {clause.says}" if clause.says else ""
         raise ValueError(f"{unknown[0]} is given{phrase}, allowed: {', '.join(CHECK)}")
-    because, scale = given["because"], given.get("scale")
-    roles = {name: given.get(name) for name in ("measured", *MISSED)}
-    known = roles if table is None else tables.named(table, roles)
-    values = known if table is None else tables.columns(table, known)
-    if values[tables.MEASURED] is None:
-        raise ValueError("measured is missing, allowed: what was measured, or a table with such a column")
-    check: dict[str, Any] = {"measured": values[tables.MEASURED], "targets": targets_of(values)}
-    check["rtol"], check["atol"] = given.get("rtol", 0.0), given.get("atol", 0.0)
-    if table is not None:
-        check["atol"] = tables.array(table, "atol", check["atol"])
-    variants = {name: given[name] for name in ROLES if name in given}
-    variants = {role: _read(role, variant, table, known) for role, variant in variants.items()}
+
+
+def _refuse_wordless(given: Mapping[str, Any]) -> None:
+    """Refuse words of a check that say nothing."""
     for name in ("because", "data", "families"):
         if name in given:
             _refuse_blank(name, given[name])
-    if scale is not None:
-        scale = number("scale", scale, positive=True)
-    main = compare(**check)
-    finest, words = resolution(**check, scale=scale)
-    _refuse_same(check, columns=table is not None)
-    row = "" if table is None else tables.place(table, main.entry)
-    varied: dict[str, Any] = {role: _compared(role, variant, check) for role, variant in variants.items()}
-    if not main.holds:
-        raise ClaimFailed(f"{where} fails{f' at {row}' if row else ''}: {main}; tolerance: {because}")
-    for role, one in varied.items():
-        if not one.fails:
-            few = f"{role} fails in too few entries, where {100 * one.share:.3g} % must"
-            how = PASSES[role] if one.comparison.holds else few
-            raise ClaimFailed(f"{where}: {how}: {one.what}: {one.comparison}")
-        _refuse_near(role, variants[role], check)
-    broken = "corrected" if claim.corrected else "refuted"
-    verdict = broken if "printed" in given else "stand-in" if "data" in given else "verified"
-    drawn = "; ".join(filter(None, [given.get("families"), "" if table is None else tables.drawn(table)]))
-    about: dict[str, Any] = {
-        "data": given.get("data"),
-        "families": drawn or None,
-        "row": row,
-        "clause": clause.says,
-    }
-    about |= {"rtol": float(check["rtol"]), "atol": float(np.max(check["atol"]))}
-    about["least_atol"] = float(np.min(check["atol"]))
-    about |= {"resolution": finest, "notices": words}
-    return Verdict(claim, verdict, main, because=because, **varied, **about)
+
+
+def _passing(role: str, varied: Varied) -> str:
+    """Say that a comparison passes, or fails in too few entries, for a variant."""
+    few = f"{role} fails in too few entries, where {100 * varied.share:.3g} % must"
+    how = PASSES[role] if varied.comparison.holds else few
+    return f"{how}: {varied.what}: {varied.comparison}"
+
+
+def _name_verdict(claim: Claim, given: Mapping[str, Any]) -> str:
+    """The verdict that a check stands for, if it succeeds."""
+    if "printed" in given:
+        return "corrected" if claim.corrected else "refuted"
+    return "stand-in" if "data" in given else "verified"
