@@ -24,7 +24,15 @@ from executable_claims.claims.ledger import (
     Paper,
 )
 
-WRITTEN = {"str": str, "int": int}  # what fields of these types hold
+WRITTEN = {  # what fields of these types hold
+    "str": ("text", str),
+    "int": ("number", int),
+    "Sequence[str]": ("list", list),
+    "Sequence[str | Mapping[str, str]]": ("list", list),
+    "Mapping[str, str]": ("mapping", dict),
+    "tuple[Claim, ...]": ("list", tuple),
+    "tuple[Erratum, ...]": ("list", tuple),
+}
 
 
 class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
@@ -76,10 +84,10 @@ def _entry(kind: type, given: Mapping[str, Any], mistakes: list[str]) -> Any:
         for name, field in known.items()
         if field.default is field.default_factory is MISSING and name not in given
     ]
-    for name, value in given.items():
-        kind_of = str(known[name].type) if name in known else ""
-        if not isinstance(value, WRITTEN.get(kind_of, object)):
-            wrong.append(f"{name} is {value!r}, allowed: a {'text' if kind_of == 'str' else 'number'}")
+    for name in (name for name in given if name in known):
+        what, written = WRITTEN[str(known[name].type)]
+        if not isinstance(given[name], written):
+            wrong.append(f"{name} is {given[name]!r}, allowed: a {what}")
     called = given.get("id", f"{kind.__name__.lower()} without id" if kind is not Paper else "paper")
     mistakes += [f"{called}: {mistake}" for mistake in wrong]
     return None if wrong else kind(**given)

@@ -42,13 +42,13 @@ def tree_of(cell: NotebookNode) -> ast.Module:
 @cache
 def trees(path: Path) -> list[ast.Module]:
     """The code of a page, cell by cell; ``SyntaxError`` names the cell that is no Python."""
-    found = []
+    code = []
     for number, cell in enumerate(code_cells(path), 1):
         try:
-            found.append(tree_of(cell))
+            code.append(tree_of(cell))
         except SyntaxError as error:
             raise SyntaxError(f"{path.name}, cell {number}, line {error.lineno}: {error.msg}") from None
-    return found
+    return code
 
 
 def is_executed(path: Path) -> bool:
@@ -70,38 +70,34 @@ def chapters(book: Book) -> list[Path]:
 
 def decided(tree: ast.Module, checks: Collection[str]) -> list[str]:
     """The claims that the last expression of a cell decides: one that is meant to fail is caught."""
-    last = tree.body[-1:]
-    if not last or not isinstance(last[0], ast.Expr) or not isinstance(last[0].value, ast.Call):
-        return []
-    call = last[0].value
-    found = call.args if getattr(call.func, "id", None) == TABLE else [call]
-    calls = [one for one in found if isinstance(one, ast.Call) and getattr(one.func, "id", None) in checks]
-    return [str(one.args[0].value) for one in calls if one.args and isinstance(one.args[0], ast.Constant)]
+    last = tree.body[-1].value if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    parts = last.args if isinstance(last, ast.Call) and getattr(last.func, "id", None) == TABLE else [last]
+    calls = [part for part in parts if isinstance(part, ast.Call)]
+    claims = [call.args[0] for call in calls if getattr(call.func, "id", None) in checks and call.args]
+    return [str(claim.value) for claim in claims if isinstance(claim, ast.Constant)]
 
 
 def verdicts(outputs: Iterable[dict]) -> list[dict]:
     """The verdicts, or what is recorded of them, in a cell's outputs."""
-    return [one for output in outputs for one in output.get("data", {}).get(MIME, [])]
+    return [record for output in outputs for record in output.get("data", {}).get(MIME, [])]
 
 
 def mistakes(book: Book) -> Iterator[tuple[set[Path], str]]:
     """What pages have wrong: one decides no claim, a cell is not compared, a claim is decided twice.
 
-    Or what is recorded belongs to no page.
+    Or what is recorded, or may take ``longer``, is no page.
     """
-    places: dict[str, list[str]] = defaultdict(list)
     pages: dict[str, set[Path]] = defaultdict(set)
-    known, records = executed(book), book.folder("recorded")
-    of_pages = {records / path.relative_to(book.folder("pages")).with_suffix(".json") for path in known}
-    for path in sorted(set(records.rglob("*.json")) - of_pages):
-        yield set(known), f"{path.relative_to(book.root)} is recorded of no page, allowed: to delete it"
-    for path in known:
+    places: dict[str, list[str]] = defaultdict(list)
+    yield from ((set(executed(book)), mistake) for mistake in strangers(book))
+    for path in executed(book):
         name, text = path.relative_to(book.root).as_posix(), path.read_text(encoding="utf-8")
         claims = []
         for cell, tree in zip(code_cells(path), trees(path), strict=True):
-            claims += (found := decided(tree, book.checks))
-            if found and CHECK_TAG not in cell.metadata.get("tags", []):
-                yield {path}, f"{name}: the cell that decides {found[0]} lacks the tag {CHECK_TAG}"
+            own = decided(tree, book.checks)
+            if own and CHECK_TAG not in cell.metadata.get("tags", []):
+                yield {path}, f"{name}: the cell that decides {own[0]} lacks the tag {CHECK_TAG}"
+            claims += own
         if not claims and path.parent != book.folder("pages"):
             yield {path}, f"{name}: decides no claim, allowed: a chapter with a cell that ends in verify"
         for claim in set(claims):
@@ -111,3 +107,14 @@ def mistakes(book: Book) -> Iterator[tuple[set[Path], str]]:
     for claim, where in places.items():
         if len(where) > 1:
             yield pages[claim], f"{claim} is decided twice: {', '.join(where)}"
+
+
+def strangers(book: Book) -> Iterator[str]:
+    """Say what is recorded, or may take longer, and is no page."""
+    names = {path.relative_to(book.folder("pages")).with_suffix("") for path in executed(book)}
+    records = book.folder("recorded")
+    for path in sorted(records.rglob("*.json")):
+        if path.relative_to(records).with_suffix("") not in names:
+            yield f"{path.relative_to(book.root)} is recorded of no page, allowed: to delete it"
+    for name in sorted({*book.longer} - {name.as_posix() for name in names}):
+        yield f"{name} may take longer, allowed: the name of a page that is executed"

@@ -12,7 +12,7 @@ import ast
 import hashlib
 import platform
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib import metadata
@@ -78,16 +78,21 @@ def bindings(statement: ast.stmt) -> list[str]:
     if isinstance(statement, IMPORTS):
         return [alias.asname or alias.name.partition(".")[0] for alias in statement.names]
     if isinstance(statement, DEFINITIONS):
-        # A decorator of the module's own packages may note the definition somewhere, as a base may.
-        heads = [one.func if isinstance(one, ast.Call) else one for one in statement.decorator_list]
-        plain = all(getattr(head, "id", getattr(head, "attr", "")) in PLAIN for head in heads)
-        heirs = [*getattr(statement, "bases", ()), *getattr(statement, "keywords", ())]
-        return [statement.name if plain and not heirs and not statement.name.startswith("__") else ""]
+        return [statement.name if is_noted_nowhere(statement) else ""]
     if isinstance(statement, ast.Assign | ast.AnnAssign):
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-        named = [one for target in targets for one in getattr(target, "elts", [target])]
-        return [one.id for one in named] if all(isinstance(one, ast.Name) for one in named) else [""]
+        parts = [part for target in targets for part in getattr(target, "elts", [target])]
+        names = [part.id for part in parts if isinstance(part, ast.Name)]
+        return names if len(names) == len(parts) else [""]
     return [""]
+
+
+def is_noted_nowhere(definition: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a definition does nothing when it is executed: a decorator or a base may note it somewhere."""
+    decorators = [getattr(part, "func", part) for part in definition.decorator_list]
+    plain = all(getattr(part, "id", getattr(part, "attr", "")) in PLAIN for part in decorators)
+    bases = [*getattr(definition, "bases", ()), *getattr(definition, "keywords", ())]
+    return plain and not bases and not definition.name.startswith("__")
 
 
 def imported(node: ast.Import | ast.ImportFrom, package: str) -> Iterator[str]:
@@ -106,7 +111,8 @@ def piece(statements: Sequence[ast.AST], package: str = "") -> Piece:
     words = {getattr(node, "id", getattr(node, "attr", "")) for node in nodes}
     # What is imported at the top of a module counts where it is used.
     words |= {alias.name for node in loads for alias in node.names if alias.asname or node not in statements}
-    texts = {one.value for one in nodes if isinstance(one, ast.Constant) and isinstance(one.value, str)}
+    constants = [node.value for node in nodes if isinstance(node, ast.Constant)]
+    texts = {value for value in constants if isinstance(value, str)}
     words |= {text for text in texts if text.isidentifier()}
     imports = {name for node in loads for name in imported(node, package)}
     return Piece(statements, frozenset(words), frozenset(texts), frozenset(imports))
@@ -120,7 +126,7 @@ def _read(path: Path, _changed: int, package: str) -> Module:
         for name in bindings(statement):
             bound[name].append(statement)
     module = {name: piece(statements, package) for name, statements in bound.items()}
-    runs = piece([one for one in tree.body if isinstance(one, IMPORTS)], package).imports
+    runs = piece([statement for statement in tree.body if isinstance(statement, IMPORTS)], package).imports
     return module | {"": replace(module[""], imports=module[""].imports | runs)}
 
 
@@ -154,7 +160,11 @@ def loaded_by_name(book: Book, texts: frozenset[str], whole: bool) -> dict[str, 
     paths = sorted(book.root.glob(book.by_name)) if book.by_name else ()
     names = (".".join(path.relative_to(book.root).with_suffix("").parts) for path in paths)
     known = {name: module for name in names if (module := find_module(name, book))}
-    return {name: one for name, one in known.items() if whole or any(texts & p.texts for p in one.values())}
+    return {
+        name: module
+        for name, module in known.items()
+        if whole or any(texts & piece.texts for piece in module.values())
+    }
 
 
 def is_whole(page: Path, book: Book) -> bool:
@@ -167,7 +177,7 @@ def reach(path: Path, book: Book) -> Reach:
 
     Of the modules that are loaded by name it reaches those that it names, or all if it is about the whole.
     """
-    page = piece([ast.Module([one for tree in trees(path) for one in tree.body], [])])
+    page = piece([ast.Module([statement for tree in trees(path) for statement in tree.body], [])])
     keys = tuple(f"{paper.key}-" for paper in read_ledger(book.folder("ledger")))
     texts = frozenset(text for text in page.texts if text.startswith(keys))
     by_name = loaded_by_name(book, texts, is_whole(path, book))
@@ -176,33 +186,38 @@ def reach(path: Path, book: Book) -> Reach:
 
 def follow(code: Piece, book: Book, beside: Path, by_name: Mapping[str, Module]) -> Reach:
     """Return what code in a folder reaches in the book's modules, some of which are loaded by their names."""
-    modules: dict[str, Module] = {}
-    outside: set[str] = set()
-    asked: set[str] = set()
-    words: set[str] = set()
-    found: dict[tuple[str, str], Piece] = {}
     own = {path.stem for folder in homes(book, beside) for path in folder.glob("*")}
+    modules: dict[str, Module] = {}
+    reached: dict[tuple[str, str], Piece] = {}
+    imports, words, outside = set[str](), set[str](), set[str]()
     new = [code]
     while new:
-        words = words.union(*(one.words for one in new))
-        imports = set().union(*(one.imports for one in new)) - asked
-        asked |= imports
-        for name in imports:
+        words = words.union(*(piece.words for piece in new))
+        asked = set[str]().union(*(piece.imports for piece in new)) - imports
+        imports |= asked
+        for name in asked:
             top = name.partition(".")[0]
             if top in own and (module := find_module(name, book, beside)):
                 modules[name] = module
             else:
                 outside.add(top)
-        modules |= {name: one for name, one in by_name.items() if name.rpartition(".")[0] in modules}
-        before = found
-        found = {
-            (name, inside): one
-            for name, module in modules.items()
-            for inside, one in module.items()
-            if not inside or inside in words or name in by_name
-        }
-        new = [one for node, one in found.items() if node not in before]
-    return Reach(frozenset(node for node in found if node[1]), modules, frozenset(outside), frozenset())
+        modules |= {name: module for name, module in by_name.items() if name.rpartition(".")[0] in modules}
+        before, reached = reached, pieces(modules, words, by_name)
+        new = [piece for place, piece in reached.items() if place not in before]
+    names = frozenset((module, name) for module, name in reached if name)
+    return Reach(names, modules, frozenset(outside), frozenset())
+
+
+def pieces(
+    modules: Mapping[str, Module], words: Collection[str], whole: Collection[str]
+) -> dict[tuple[str, str], Piece]:
+    """Return the pieces of modules that words name, of whole ones all, and what modules do besides."""
+    return {
+        (module, name): piece
+        for module, inside in modules.items()
+        for name, piece in inside.items()
+        if not name or name in words or module in whole
+    }
 
 
 def concerns(path: Path, text: str) -> bool:
@@ -210,7 +225,7 @@ def concerns(path: Path, text: str) -> bool:
     return path.stem.startswith(text) or path.parent.name.startswith(text) or text.startswith(f"{path.stem}-")
 
 
-def data(page: Path, found: Reach, book: Book) -> list[Path]:
+def data(page: Path, reached: Reach, book: Book) -> list[Path]:
     """The files that the modules reached by a page read for it: those it names, or all for the whole."""
     code, whole = page.read_text(encoding="utf-8"), is_whole(page, book)
     return [
@@ -219,7 +234,7 @@ def data(page: Path, found: Reach, book: Book) -> list[Path]:
         for pattern in patterns
         for path in sorted(book.root.glob(pattern))
         if path.name in code
-        or (reader in found.modules and (whole or any(concerns(path, text) for text in found.texts)))
+        or (reader in reached.modules and (whole or any(concerns(path, text) for text in reached.texts)))
     ]
 
 
@@ -234,16 +249,16 @@ version = cache(metadata.version)
 
 def dependencies(page: Path, book: Book) -> dict[str, str]:
     """Return by name a digest of all that the outcome of a page depends on besides its own cells."""
-    found, whole = reach(page, book), is_whole(page, book)
-    texts = tuple(found.texts)
+    reached, whole = reach(page, book), is_whole(page, book)
+    texts = tuple(reached.texts)
     claims = [claim for paper in read_ledger(book.folder("ledger")) for claim in paper.claims]
-    files = [*data(page, found, book), *book.root.glob(book.lock)]
-    packages = sorted({name for each in found.outside for name in distributions().get(each, ())})
+    files = [*data(page, reached, book), *book.root.glob(book.lock)]
+    packages = sorted({name for module in reached.outside for name in distributions().get(module, ())})
     return {
         "python": platform.python_version(),
         "seed": str(book.shift),
         **{f"package {name}": version(name) for name in packages},
-        **found.digests,
+        **reached.digests,
         **{claim.id: repr(claim) for claim in claims if whole or claim.id.startswith(texts)},
         **{path.relative_to(book.root).as_posix(): digest(content(path)) for path in files},
     }

@@ -41,7 +41,7 @@ def values(record: Mapping[str, Any]) -> dict[str, Any]:
 
     Tolerances, the worst entry and the order statistics.
     """
-    others = {one["clause"]: numbers(one) for one in record["others"]}
+    others = {clause["clause"]: numbers(clause) for clause in record["others"]}
     return {**numbers(record), **({"others": others} if others else {})}
 
 

@@ -7,6 +7,7 @@ import tempfile
 import time
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
 from joblib import Parallel, delayed
 from myst_nb.sphinx_ import NbMetadataCollector
@@ -29,9 +30,12 @@ PARSING = Lock()  # CPython 3.11 counts the depth of a syntax tree for all threa
 
 def page_keys(env: BuildEnvironment) -> dict[str, str]:
     """The key of every executed page, as it was when this build began."""
-    if not hasattr(env, "page_keys"):
-        env.page_keys = {}
-    return env.page_keys
+    return env.__dict__.setdefault("page_keys", {})
+
+
+def options(env: BuildEnvironment) -> Any:
+    """The environment, to which myst-nb has added its options."""
+    return env
 
 
 def outcome_of(env: BuildEnvironment, docname: str) -> tuple[Book, Path, str]:
@@ -46,10 +50,11 @@ def current_key(env: BuildEnvironment, docname: str) -> str:
 
 def find_changes(app: Sphinx, env: BuildEnvironment, added: set, changed: set, removed: set) -> list[str]:
     """Work out the keys of all pages; those whose key is another than in the last build are read again."""
-    before = page_keys(env)
+    keys, before = page_keys(env), dict(page_keys(env))
+    keys.clear()
     executed = (name for name in sorted(env.found_docs) if is_executed(Path(env.doc2path(name))))
-    env.page_keys = {name: current_key(env, name) for name in executed}
-    again = {name for name, now in env.page_keys.items() if before.get(name) != now}
+    keys |= {name: current_key(env, name) for name in executed}
+    again = {name for name, key in keys.items() if before.get(name) != key}
     return sorted(again - added - removed)
 
 
@@ -85,7 +90,7 @@ def execute(env: BuildEnvironment, docname: str) -> float:
         ipc = {"transport": "ipc", "ip": str(Path(sockets, "kernel"))}  # TCP is open to others, and warns
         client = NotebookClient(
             page,
-            timeout=env.mystnb_config.execution_timeout,
+            timeout=options(env).mystnb_config.execution_timeout,
             record_timing=False,  # would stand in the cells, which are matched with those of the page
             resources={"metadata": {"path": str(path.parent)}},
             config=Config(KernelManager=ipc),
@@ -102,7 +107,7 @@ def choose_cache(app: Sphinx, docname: str, content: list[str]) -> None:
     """Let myst-nb look for the outputs of the page that is read next in that page's cache."""
     if docname in page_keys(app.env):
         folder = str(cache_folder(*outcome_of(app.env, docname)))
-        app.env.mystnb_config = app.env.mystnb_config.copy(execution_cache_path=folder)
+        options(app.env).mystnb_config = options(app.env).mystnb_config.copy(execution_cache_path=folder)
 
 
 def executed_notebook(env: BuildEnvironment, docname: str) -> NotebookNode:

@@ -159,7 +159,7 @@ def compute_as_others(book: Book, name: str, page: Path) -> str:
             moved = {} if kind.is_of(recorded, known) else moves(book, page, kind.variables(known, before))
             change_result(path, name, with_generation, key, generation, moved)
     ran = runs_of(read_results(path).get(name, {}), key)
-    if errors := [f"{one}: {moved['error']}" for one, moved in ran.items() if "error" in moved]:
+    if errors := [f"{generation}: {moved['error']}" for generation, moved in ran.items() if "error" in moved]:
         raise ValueError("; ".join(errors))
     by = largest(ran)
     worst = max(by, key=by.__getitem__, default="")

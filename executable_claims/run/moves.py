@@ -44,7 +44,7 @@ def comparing(verify: Callable, seen: list) -> Callable:
     """Return a ``verify`` that notes the numbers that it compares, those of its variants as well."""
 
     def noted(claim: str, *compared: Any, **given: Any) -> Any:
-        clauses = [one for one in compared if isinstance(one, Clause)] or [Clause("", *compared)]
+        clauses = [part for part in compared if isinstance(part, Clause)] or [Clause("", *compared)]
         for clause in clauses:
             phrase = f", {clause.says}" if clause.says else ""
             seen.append([f" of {claim}{phrase}", numbers(clause.table, {**given, **clause.check})])

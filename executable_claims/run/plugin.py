@@ -67,7 +67,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.dist = "loadfile"  # the cells of a page share a kernel
 
 
-def is_checked(cell: dict) -> bool:
+def is_checked(cell: nbformat.NotebookNode) -> bool:
     return CHECK_TAG in cell.metadata.get("tags", [])
 
 
@@ -155,8 +155,8 @@ def pytest_collection_modifyitems(
 ) -> None:
     """Before chapters run: read all of them, and say what is wrong with the claims that these decide."""
     pages = {item.path for item in items if isinstance(item, End)}
-    if pages and (found := [text for wrong, text in mistakes(config.stash[BOOK]) if pages & wrong]):
-        raise pytest.UsageError("\n".join(found))
+    if pages and (texts := [text for wrong, text in mistakes(config.stash[BOOK]) if pages & wrong]):
+        raise pytest.UsageError("\n".join(texts))
 
 
 def processor_seconds(pid: int) -> float:
@@ -181,7 +181,9 @@ def check_seconds(book: Book, page: str, seconds: float, slowness: float) -> Non
 class End(pytest.Item):
     """The test after the cells of a page: records and keeps what they say, and asks for their time."""
 
-    def __init__(self, cells: Sequence[nbval.plugin.IPyNbCell], **options) -> None:
+    parent: Chapter
+
+    def __init__(self, cells: Sequence[nbval.plugin.IPyNbCell], **options: Any) -> None:
         super().__init__(name="time", **options)
         self.cells = cells
 

@@ -23,8 +23,8 @@ from executable_claims.run.dependencies import ENGINE, dependencies
 def code_key(book: Book, page: Path) -> str:
     """Return a digest of the code of a page and all that it reaches but the engine, which has tests."""
     code = "\n".join(cell.source for cell in code_cells(page))
-    found = dependencies(page, book).items()
-    parts = [code, *(f"{name} {digest}" for name, digest in found if not name.startswith(ENGINE))]
+    digests = dependencies(page, book).items()
+    parts = [code, *(f"{name} {digest}" for name, digest in digests if not name.startswith(ENGINE))]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 

@@ -57,7 +57,7 @@ def sites(node: ast.AST) -> Iterator[ast.BinOp | ast.FunctionDef]:
     """The arithmetic and the functions in code, but for settings, layout and data, which is what draws."""
     data = False
     if isinstance(node, ast.BinOp | ast.FunctionDef):
-        data = any(DRAWS.fullmatch(called(one)) for one in ast.walk(node))
+        data = any(DRAWS.fullmatch(called(part)) for part in ast.walk(node))
         joined = isinstance(node, ast.BinOp) and isinstance(node.left, LISTS) | isinstance(node.right, LISTS)
         if not data and not joined:
             yield node
@@ -83,18 +83,18 @@ def symbols(node: ast.AST) -> symtable.SymbolTable:
 def reads(node: ast.AST) -> frozenset[str]:
     """Return the names from outside that a piece of code reads."""
     tables = [symbols(node)]
-    found = {one.get_name() for one in tables[0].get_symbols() if one.is_referenced()}
+    read = {symbol.get_name() for symbol in tables[0].get_symbols() if symbol.is_referenced()}
     while tables := [inner for table in tables for inner in table.get_children()]:
-        inside = [one for table in tables for one in table.get_symbols()]
-        found |= {one.get_name() for one in inside if one.is_referenced() and one.is_global()}
-    return frozenset(found)
+        inside = [symbol for table in tables for symbol in table.get_symbols()]
+        read |= {symbol.get_name() for symbol in inside if symbol.is_referenced() and symbol.is_global()}
+    return frozenset(read)
 
 
 @cache
 def assigned(statement: ast.stmt) -> frozenset[str]:
     """Return the names that a statement binds."""
-    found = symbols(statement).get_symbols()
-    return frozenset(one.get_name() for one in found if one.is_assigned() or one.is_imported())
+    known = symbols(statement).get_symbols()
+    return frozenset(symbol.get_name() for symbol in known if symbol.is_assigned() or symbol.is_imported())
 
 
 def listed(node: ast.AST) -> set[str]:
@@ -106,7 +106,7 @@ def listed(node: ast.AST) -> set[str]:
 
 @cache
 def bound(statement: ast.stmt) -> frozenset[str]:
-    """Return the names that a statement binds or, as ``found.append(x)`` and ``found[k] = x`` do, alters.
+    """Return the names that a statement binds or, as ``rows.append(x)`` and ``rows[k] = x`` do, alters.
 
     What a loop appends to under the name of its target, it appends to something that it goes over.
     """
@@ -118,16 +118,16 @@ def bound(statement: ast.stmt) -> frozenset[str]:
         if isinstance(inside, ast.Subscript | ast.Attribute):
             altered |= names(inside.value)
             grown |= names(inside.value) if stored or called(getattr(node, "value", None)) in GROWS else set()
-    for loop in reversed([one for one in nodes if isinstance(one, ast.For)]):  # inner ones first
+    for loop in reversed([node for node in nodes if isinstance(node, ast.For)]):  # inner ones first
         grown |= listed(loop.iter) if grown & listed(loop.target) else set()
     return assigned(statement) | altered | grown
 
 
 def feeding(statements: Sequence[ast.stmt], wanted: Iterable[str]) -> tuple[set[int], set[str]]:
     """Return which statements names hang on, and all names met on the way."""
-    binds = [bound(one) for one in statements]
+    binds = [bound(statement) for statement in statements]
     known, numbers = set(wanted), set[int]()
-    while more := {k for k, one in enumerate(binds) if one & known} - numbers:
+    while more := {k for k, binding in enumerate(binds) if binding & known} - numbers:
         numbers |= more
         known |= names(*(statements[k] for k in more))
     return numbers, known
@@ -150,8 +150,8 @@ def enter(book: Book, page: Path, **given: object) -> dict:
 
 def execute(statements: Iterable[ast.stmt], variables: dict) -> None:
     """Execute statements, one after the other."""
-    for one in statements:
-        exec(compile(ast.Module([one], []), "chapter", "exec", UNEVALUATED), variables)
+    for statement in statements:
+        exec(compile(ast.Module([statement], []), "chapter", "exec", UNEVALUATED), variables)
 
 
 def forked(work: Callable[[], dict], seconds: float = 0.0) -> dict:

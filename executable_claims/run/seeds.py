@@ -25,11 +25,11 @@ def failures(book: Book, page: Path, shifts: Sequence[int]) -> Iterator[tuple[in
     """Yield each shift with what is wrong with the chapter's draws so shifted; nothing is an empty text."""
     statements = [statement.code for statement in read_statements(page)]
     variables = enter(book, page)
-    imports = [one for one in statements if isinstance(one, IMPORTS) and is_foreign(one, book, page)]
+    imports = [code for code in statements if isinstance(code, IMPORTS) and is_foreign(code, book, page)]
     execute(imports, variables)
 
     def run() -> dict:
-        execute((one for one in statements if one not in imports), variables)
+        execute((code for code in statements if code not in imports), variables)
         return {}
 
     for shift in shifts:

@@ -142,8 +142,8 @@ def write_pages(app: Sphinx, known: Outcomes, commit: str) -> None:
     """Write the pages that would say something else than those of the last build."""
     folder, noted = Path(app.outdir, "c"), Path(app.doctreedir, "addresses.json")
     before = json.loads(noted.read_text(encoding="utf-8")) if noted.exists() else {}
-    made_by = app.builder.build_info.config_hash, app.config.code_of_the_site
-    keys = {}
+    builder: Any = app.builder
+    made_by, keys = (builder.build_info.config_hash, app.config.code_of_the_site), {}
     folder.mkdir(exist_ok=True)
     for paper in read_ledger():
         for claim in paper.claims:
@@ -164,9 +164,10 @@ def write(app: Sphinx, exception: Exception | None) -> None:
         return
     known, now = outcomes(app.env), commit(Path(app.srcdir))
     write_pages(app, known, now)
-    claims = sorted((one for paper in read_ledger() for one in paper.claims), key=lambda one: one.id)
+    claims = sorted((claim for paper in read_ledger() for claim in paper.claims), key=lambda claim: claim.id)
     undecided = {
-        one.id: {"claim": asdict(one), "verdict": known.verdict(one), "comparison": None} for one in claims
+        claim.id: {"claim": asdict(claim), "verdict": known.verdict(claim), "comparison": None}
+        for claim in claims
     }
     content = {
         "book": app.config.html_title,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from docutils import nodes
+from myst_nb.core.render import MimeData, NbElementRenderer
+from myst_parser.mdit_to_docutils.sphinx_ import SphinxRenderer
 from sphinx.application import Sphinx
 
 from executable_claims.claims.clauses import phrases
@@ -54,11 +56,16 @@ def parts(record: dict) -> list[dict]:
     return [record, *record["others"]]
 
 
+def coarseness(record: dict) -> float:
+    """How wrong a theory goes unnoticed."""
+    return np.inf if record["resolution"] is None else record["resolution"]
+
+
 def line_numbers(record: dict) -> list[str]:
     """What a card shows without being opened: measured, predicted, and that the control fails."""
     if record["others"]:
         clauses = parts(record)
-        coarsest = max(clauses, key=lambda one: np.inf if one["resolution"] is None else one["resolution"])
+        coarsest = max(clauses, key=coarseness)
         return [f"{len(clauses)} clauses, each with a control that fails", coarsest["notices"]]
     comparison = record["comparison"]
     within = f" ± {comparison['tolerance']:.2g}" if comparison["tolerance"] else ""
@@ -76,14 +83,14 @@ class ClaimRenderer:
     mime_priority_overrides = (("*", MIME, 1),)
 
     @staticmethod
-    def handle_mime(renderer, data, inline: bool) -> list[nodes.Node] | None:
+    def handle_mime(renderer: NbElementRenderer, data: MimeData, inline: bool) -> list[nodes.Node] | None:
         if inline or data.mime_type != MIME:
             return None
         cards = [card(renderer.renderer, record, data.line or 0) for record in data.content]
         return cards if len(cards) == 1 else [nodes.container("", *cards, classes=["claim-table"])]
 
 
-def card(markdown, record: dict, line: int) -> details:
+def card(markdown: SphinxRenderer, record: dict, line: int) -> details:
     """The card of a verdict, which it carries until the page is noted (see ``outcomes``)."""
 
     def parse(text: str) -> list[nodes.Node]:

@@ -94,4 +94,4 @@ def setup(app: Sphinx) -> dict:
     app.connect("config-inited", begin)
     for event, handler in HANDLERS:
         app.connect(event, handler)
-    return {"version": "1", "env_version": 5, "parallel_read_safe": False}
+    return {"version": "1", "env_version": 6, "parallel_read_safe": False}

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -40,7 +41,8 @@ class Outcomes:
     """``records`` of the claims that cells have decided, and ``pages`` by the ids of what stands on them.
 
     ``figures`` has by page the picture near the card of each claim.  ``dependent`` are the pages that show
-    what others have found; they are written anew if ``shown``, all that they showed, has changed.
+    what others have found; they are written anew if ``shown``, all that they showed, has changed, and read
+    anew if the ledger has other ``files``.
     """
 
     records: dict[str, dict] = field(default_factory=dict)
@@ -48,6 +50,7 @@ class Outcomes:
     figures: dict[str, dict[str, dict]] = field(default_factory=dict)
     dependent: set[str] = field(default_factory=set)
     shown: str = ""
+    files: set[str] = field(default_factory=set)
 
     def verdict(self, claim: Claim) -> str:
         """What is known of a claim: the verdict of its cell, or that it has none, here or so far."""
@@ -60,17 +63,23 @@ class Outcomes:
         counts = Counter(map(self.verdict, claims))
         return {verdict: counts[verdict] for verdict in SERIOUS if counts[verdict]}
 
-    def tally(self, key: str = "") -> Counter:
+    def tally(self, key: str = "") -> dict[str, int]:
         """Count claims by verdict, plus 'claims' and 'decided' (by a cell): of a paper, of all, or our own.
 
         ``key`` is a paper's, empty for all papers, or ``OURS``; the book's own statements count for no paper.
+        Raises ``ValueError`` for another key.
         """
-        papers = [paper for paper in read_ledger() if key in ("", OURS, paper.key)]
-        claims = [one for paper in papers for one in paper.claims if bool(one.ours) == (key == OURS)]
-        counts = Counter(map(self.verdict, claims))
-        counts["claims"] = len(claims)
-        counts["decided"] = len(claims) - counts[NOT_YET] - counts[NOT_HERE]
-        return counts
+        papers = {paper.key: paper for paper in read_ledger()}
+        if key not in ("", OURS, *papers):
+            raise ValueError(f"key is {key!r}, allowed: {', '.join([OURS, *papers])}, or none for all papers")
+        asked = [papers[key]] if key in papers else papers.values()
+        claims = [claim for paper in asked for claim in paper.claims if bool(claim.ours) == (key == OURS)]
+        verdicts = Counter(map(self.verdict, claims))
+        decided = len(claims) - verdicts[NOT_YET] - verdicts[NOT_HERE]
+        return {verdict: verdicts[verdict] for verdict in SERIOUS} | {
+            "claims": len(claims),
+            "decided": decided,
+        }
 
     def anchors(self, claim: Claim) -> dict[str, str]:
         """Where pages speak of a claim, an id each: its card, its lines in lists, its erratum."""
@@ -80,9 +89,12 @@ class Outcomes:
 
 def outcomes(env: BuildEnvironment) -> Outcomes:
     """What the build has found."""
-    if not hasattr(env, "claim_outcomes"):
-        env.claim_outcomes = Outcomes()
-    return env.claim_outcomes
+    return env.__dict__.setdefault("claim_outcomes", Outcomes())
+
+
+def ledger_files(env: BuildEnvironment) -> list[Path]:
+    """The files of the book's ledger."""
+    return sorted(find_book(Path(env.srcdir)).folder("ledger").glob("*.yml"))
 
 
 def errata_of(paper: Paper) -> list[Erratum]:
@@ -105,7 +117,7 @@ def erratum_of(claim: Claim) -> str:
 def forget_page(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
     known = outcomes(env)
     gone = {name for name, page in known.pages.items() if page == docname}
-    known.records = {name: one for name, one in known.records.items() if f"claim-{name}" not in gone}
+    known.records = {name: record for name, record in known.records.items() if f"claim-{name}" not in gone}
     known.pages = {name: page for name, page in known.pages.items() if name not in gone}
     known.dependent.discard(docname)
 
@@ -114,10 +126,9 @@ def pages_of_other_files(
     app: Sphinx, env: BuildEnvironment, added: set, changed: set, removed: set
 ) -> list[str]:
     """The pages that show the ledger, if it has other files than in the last build."""
-    before = getattr(env, "ledger_files", None)
-    env.ledger_files = {path.name for path in find_book(Path(env.srcdir)).folder("ledger").glob("*.yml")}
-    other = before not in (None, env.ledger_files)
-    return sorted(outcomes(env).dependent - added - removed) if other else []
+    known = outcomes(env)
+    before, known.files = known.files, {path.name for path in ledger_files(env)}
+    return sorted(known.dependent - added - removed) if known.files != before else []
 
 
 def warn(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:
@@ -132,7 +143,8 @@ def note_page(app: Sphinx, page: nodes.document) -> None:
     The figure of a claim is the last one before its card, or else the first one after it.
     """
     known, docname = outcomes(app.env), app.env.docname
-    figures, cards = [], {}
+    figures: list[dict] = []
+    cards: dict[str, int] = {}
     for node in page.findall(nodes.Element):
         if isinstance(node, details) and "record" in node:
             record = node.attributes.pop("record")
@@ -168,18 +180,18 @@ class FillPlaceholders(SphinxPostTransform):
 
     default_priority = 5
 
-    def run(self, **options) -> None:
+    def run(self, **options: Any) -> None:
         for node in list(self.document.findall(pending)):
             node.replace_self(self.filled(**node.non_default_attributes()))
         for node in self.document.findall(nodes.raw):
             if IN_HTML in node.astext():
                 node.children = [nodes.Text(PLACE.sub(lambda place: self.html(place[1]), node.astext()))]
 
-    def filled(self, template: str, **data) -> list[nodes.Node]:
+    def filled(self, template: str, **data: Any) -> list[nodes.Node]:
         """What a template says of the outcomes."""
         tools = (self.address, self.measured, self.report, find_claim, read_ledger)
-        known = {"known": outcomes(self.env), "here": self.env.docname}
-        return lay_out(template, **known, **{each.__name__: each for each in tools}, **data)
+        data |= {tool.__name__: tool for tool in tools}
+        return lay_out(template, known=outcomes(self.env), here=self.env.docname, **data)
 
     def address(self, page: str, anchor: str = "") -> str:
         """The address of a page, or of what has an id there, from the page that is written."""

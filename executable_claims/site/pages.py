@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from typing import Any
 
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
-from executable_claims.claims.configuration import find_book
 from executable_claims.claims.ledger import (
     CONTENTS,
     STATEMENTS,
@@ -22,7 +21,7 @@ from executable_claims.claims.ledger import (
     read_ledger,
 )
 from executable_claims.site.layout import lay_out, pending
-from executable_claims.site.outcomes import NOT_YET, errata_of
+from executable_claims.site.outcomes import NOT_YET, errata_of, ledger_files
 
 NOTES: dict[str, Callable[[Paper], Iterable[Erratum]]] = {
     "errata": errata_of,
@@ -35,7 +34,7 @@ class LedgerDirective(SphinxDirective):
 
     def papers(self) -> dict[str, Paper]:
         """The papers by their keys: of all the ledger, or the one that the directive's argument names."""
-        for path in find_book(Path(self.env.srcdir)).folder("ledger").glob("*.yml"):
+        for path in ledger_files(self.env):
             self.env.note_dependency(str(path))
         papers = {paper.key: paper for paper in read_ledger()}
         if unknown := set(self.arguments).difference(papers):
@@ -45,7 +44,7 @@ class LedgerDirective(SphinxDirective):
     def parsed(self, text: str) -> list[nodes.Node]:
         return self.state.inline_text(text, self.lineno)[0]
 
-    def lay_out(self, template: str, **data) -> list[nodes.Node]:
+    def lay_out(self, template: str, **data: Any) -> list[nodes.Node]:
         return lay_out(template, self.parsed, page=self.env.docname, **data)
 
 
@@ -89,12 +88,12 @@ def groups_of(claims: Iterable[Claim]) -> dict[Thing, list[Claim]]:
 
 def naming(groups: Mapping[Thing, Iterable[Claim]]) -> dict[Thing, list[Thing]]:
     """For all that the claims name the groups whose claims do so, its own first."""
-    found: dict[Thing, list[Thing]] = {thing: [thing] for thing in groups}
+    by_thing: dict[Thing, list[Thing]] = {thing: [thing] for thing in groups}
     for group, claims in groups.items():
         for thing in (thing for claim in claims for thing in claim.things):
-            if group not in found.setdefault(thing, []):
-                found[thing].append(group)
-    return found
+            if group not in by_thing.setdefault(thing, []):
+                by_thing[thing].append(group)
+    return by_thing
 
 
 def beyond(place: str, heading: str) -> str:
@@ -137,7 +136,9 @@ class Verdicts(LedgerDirective):
         theirs = [claim for claim in paper.claims if not claim.ours]
         groups = groups_of(theirs)
         named = naming(groups)
-        about = {thing: [one for one in groups[of[0]] if thing in one.things] for thing, of in named.items()}
+        about = {
+            thing: [claim for claim in groups[of[0]] if thing in claim.things] for thing, of in named.items()
+        }
         numbered = {"key": paper.key, "naming": named}
         return self.lay_out(
             "paper.xml",
@@ -154,7 +155,8 @@ class Verdicts(LedgerDirective):
 
     def picture(self, figure: str) -> list[nodes.Node]:
         """The picture of a figure, if the book has one."""
-        return [found] if (found := self.env.app.emit_firstresult("claim-picture", figure)) else []
+        picture = self.env.app.emit_firstresult("claim-picture", figure)
+        return [picture] if picture else []
 
     def parts(self, things: Collection[str]) -> list[Part]:
         """The content as headings with what is below them; refuse one that does not fit the ledger."""

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from executable_claims.claims.configuration import find_book
-from executable_claims.run.attack import Change, attack, closed, main, read_chapter, with_change
+from executable_claims.run.attack import attack, closed, main, with_change
+from executable_claims.run.changes import Change, read_chapter
 from executable_claims.run.dependencies import key as dependency_key
 from executable_claims.run.results import change_result, code_key, read_results
 from executable_claims.run.seeds import main as draw_anew

@@ -51,6 +51,8 @@ def test_white_space_counts_within_text_and_not_between_blocks(laid_out):
 def test_a_name_that_nothing_has_is_refused(laid_out):
     with pytest.raises(UndefinedError, match="missing"):
         laid_out("<paragraph>{{ missing }}</paragraph>")
+    with pytest.raises(ValueError, match="paragraph has the attribute 'clases', allowed: backrefs, classes"):
+        laid_out('<paragraph clases="a">b</paragraph>')
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from math import inf
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from executable_claims import Variant, verify
 from executable_claims.claims.configuration import Book, find_book
 from executable_claims.claims.processor import kernels, slowness
-from executable_claims.run.chapters import executed
+from executable_claims.run.chapters import executed, mistakes
 from executable_claims.run.plugin import check_seconds, differences, movements, processor_seconds
 from executable_claims.run.recorded import NOTHING, read_record, record_of, write_record
 
@@ -62,6 +63,13 @@ def test_a_processor_that_others_use_too_is_not_called_faster():
         busy = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout
         other.kill()
     assert float(busy) > 0.5 * slowness() > 0
+
+
+def test_a_page_that_may_take_longer_is_there(in_demo):
+    book = replace(find_book(), longer={"logistic_map/two_cycle": 60.0, "logistic_map/two_cycles": 60.0})
+    assert [text for _, text in mistakes(book)] == [
+        "logistic_map/two_cycles may take longer, allowed: the name of a page that is executed"
+    ]
 
 
 # What is compared

@@ -421,6 +421,8 @@ TWICE = "- {id: toy-a, place: P, printed: A, wrong: B, repair: C}\n"
         ("statement: S", "statement: S\n  ours: yes", "3: toy-a: ours is True, allowed: a text"),
         (f"in_words: {WORDS}", "in_words:", "3: toy-a: in_words is None, allowed: a text"),
         ("year: 2020", "year: soon", "paper: year is 'soon', allowed: a number"),
+        ("statement: S", "statement: S\n  says: S", "3: toy-a: says is 'S', allowed: a list"),
+        ("statement: S", "statement: S\n  over: [r]", "3: toy-a: over is \\['r'\\], allowed: a mapping"),
         ("title: T", "journal: J, title: T", "paper: unknown field journal"),
         ("id: toy-a", "id: toy-a/b", "toy-a/b: an id starts with 'toy' and a dash"),
         ("statement: S", "statement: S\n  ours: new", "toy-a: near is the nearest known work"),

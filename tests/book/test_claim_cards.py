@@ -45,6 +45,10 @@ def test_the_papers_claims_and_ours_are_counted_apart():
         assert sum(counts[verdict] for verdict in (*VERDICTS, NOT_YET)) == counts["claims"]
     papers = [known.tally(paper.key) for paper in read_ledger()]
     assert all(sum(paper[name] for paper in papers) == whole[name] for name in ("claims", "decided", NOT_YET))
+    with pytest.raises(ValueError, match="key is 'min2023', allowed: ours, "):
+        known.tally("min2023")
+    with pytest.raises(KeyError):
+        whole["verifed"]
 
 
 @pytest.mark.parametrize("paper", read_ledger(), ids=lambda paper: paper.key)
