@@ -13,6 +13,7 @@ where it moves what is measured and not what this should be.
 
 from __future__ import annotations
 
+import builtins
 import functools
 import hashlib
 import sys
@@ -21,6 +22,7 @@ import types
 from argparse import ArgumentParser
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +56,8 @@ def outcomes(book: Book, page: Path, done: Iterable[str]) -> Iterator[tuple[str,
     """Execute a chapter with each change that is not done; ``ValueError`` if it fails as it is."""
     (chapter, changes), seen, place = read_chapter(book, page), list[list](), list[int]()
     figures = [cell.metadata.get("mystnb", {}).get("figure", {}).get("name") for cell in code_cells(page)]
-    variables = enter(book, page, _larger=larger)
+    variables = enter(book, page)
+    vars(builtins)["_larger"] = larger
     home: Any = sys.modules["executable_claims.claims.verify"]
     executable_claims.verify = home.verify = comparing(home.verify, seen)
     executable_claims.beside = refusing(executable_claims.beside, "beside")
@@ -62,9 +65,10 @@ def outcomes(book: Book, page: Path, done: Iterable[str]) -> Iterator[tuple[str,
 
     def run(start: int = 0, end: int = len(chapter), change: Change | None = None) -> dict:
         for number in range(start, end):
-            code, cell, _ = chapter[number]
+            code, cell, module = chapter[number]
             place.append(cell)
-            execute([change.code if change and number == start else code], variables)
+            space = vars(import_module(module)) if module else variables
+            execute([change.code if change and number == start else code], space)
             if cell not in [statement.cell for statement in chapter[number + 1 : number + 2]]:
                 draw(figures[cell - 1] or f"the figure of cell {cell}", seen)
         return {"seen": seen, "seconds": time.process_time()}

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from executable_claims.claims.configuration import Book
 from executable_claims.run.dependencies import IMPORTS, is_foreign
-from executable_claims.run.inlining import inlined_statements
+from executable_claims.run.inlining import inlined_module, inlined_statements
 from executable_claims.run.script import GROWS, assigned, bound, called, listed, names, sites
 
 BESIDE = "beside"
@@ -154,7 +154,7 @@ class Page:
     """
 
     def __init__(self, book: Book, path: Path) -> None:
-        placed = inlined_statements(book, path)
+        placed = [each for each in inlined_statements(book, path) if not inlined_module(each, book)]
         statements = [statement.code for statement in placed]
         self.steps = [step for statement in placed for step in steps(statement.code, statement.cell)]
         imports = [each for each in statements if isinstance(each, IMPORTS) and is_foreign(each, book, path)]

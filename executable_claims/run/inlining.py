@@ -1,53 +1,45 @@
 """A chapter with the code of its own modules: what stands in them is attacked as if it stood in a cell.
 
-A book names the packages of such modules (``inlined``).  ``from package.module import name, ...`` is
-replaced by those statements of the module that the names hang on, in its order, and they run among the
-variables of the chapter.  So a name may stand for one thing only, in the cells and the modules together.
+A book names the packages of such modules (``inlined``).  Before ``from package.module import name, ...``
+stand those statements of the module that the names hang on, in its order; they are executed in the module.
 """
 
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from executable_claims.claims.configuration import Book
 from executable_claims.run.dependencies import IMPORTS, find_file
-from executable_claims.run.script import Statement, assigned, feeding, read_statements
+from executable_claims.run.script import Statement, feeding, read_statements
 
 
 def inlined_statements(book: Book, page: Path) -> list[Statement]:
     """Return the statements of a chapter, with those of the modules that are read with it.
 
-    Raises ``ValueError`` for an import of such a module in another form, and for a name of two meanings.
+    Raises ``ValueError`` for an import of such a module in another form.
     """
     done: set[tuple[str, int]] = set()
-    statements = [
-        inner for statement in read_statements(page) for inner in expanded(statement, book, None, done)
-    ]
-    refuse_clashes(statements)
-    return statements
+    cells = read_statements(page)
+    return [inner for statement in cells for inner in expanded(statement, book, None, done)]
 
 
 def expanded(
     statement: Statement, book: Book, wanted: Collection[str] | None, done: set[tuple[str, int]]
 ) -> Iterator[Statement]:
-    """Yield what a statement stands for, but what is ``done``; of an import, what is ``wanted``, or all."""
-    if not (module := inlined_module(statement, book)):
-        yield statement
-        return
-    name, file = module, find_file(module, book)
-    if file is None:
-        raise ValueError(f"{statement.place(statement.code.lineno)}: there is no module {name}")
-    asked = {alias.name for alias in getattr(statement.code, "names", ())}
-    body = ast.parse(file.read_text(encoding="utf-8")).body
-    numbers, known = feeding(body, asked if wanted is None else asked & {*wanted})
-    place = file.relative_to(book.root).as_posix()
-    for number in sorted(numbers):
-        if (place, number) not in done:
-            done.add((place, number))
-            yield from expanded(Statement(body[number], statement.cell, place), book, known, done)
+    """Yield a statement after what it imports, but what is ``done``: what is ``wanted``, or all."""
+    if module := inlined_module(statement, book):
+        if (file := find_file(module, book)) is None:
+            raise ValueError(f"{statement.place(statement.code.lineno)}: there is no module {module}")
+        body = ast.parse(file.read_text(encoding="utf-8")).body
+        names = {alias.name for alias in getattr(statement.code, "names", ())}
+        numbers, known = feeding(body, names if wanted is None else names & {*wanted})
+        for number in sorted(numbers):
+            if (module, number) not in done:
+                done.add((module, number))
+                yield from expanded(Statement(body[number], statement.cell, module), book, known, done)
+    yield statement
 
 
 def inlined_module(statement: Statement, book: Book) -> str:
@@ -55,9 +47,7 @@ def inlined_module(statement: Statement, book: Book) -> str:
 
     Raises ``ValueError`` unless it imports names at the top, as they are.
     """
-    for node in ast.walk(statement.code):
-        if not isinstance(node, IMPORTS):
-            continue
+    for node in (node for node in ast.walk(statement.code) if isinstance(node, IMPORTS)):
         names = {alias.name for alias in node.names}
         modules = {node.module or ""} if isinstance(node, ast.ImportFrom) else names
         for package in book.inlined:
@@ -72,26 +62,3 @@ def inlined_module(statement: Statement, book: Book) -> str:
             if inside:
                 return inside[0]
     return ""
-
-
-def refuse_clashes(statements: Iterable[Statement]) -> None:
-    """Raise ``ValueError`` if a name is bound in two files, to other things."""
-    meanings: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-    for statement in statements:
-        for name in assigned(statement.code):
-            meanings[name][statement.module].add(meaning(statement.code, name))
-    for name, files in meanings.items():
-        if len({frozenset(texts) for texts in files.values()}) > 1:
-            places = " and ".join(sorted(file or "a cell" for file in files))
-            raise ValueError(f"{name} is bound in {places}, allowed: one thing for a name of both")
-
-
-def meaning(code: ast.stmt, name: str) -> str:
-    """Return in words what a statement binds a name to."""
-    if isinstance(code, ast.Import):
-        sources = [alias.name for alias in code.names if name == alias.asname]
-        return f"import {sources or name}"
-    if isinstance(code, ast.ImportFrom):
-        sources = [alias.name for alias in code.names if name == (alias.asname or alias.name)]
-        return f"{code.module} {sources}"
-    return ast.unparse(code)

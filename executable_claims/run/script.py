@@ -44,7 +44,8 @@ class Statement(NamedTuple):
 
     def place(self, line: int) -> str:
         """Say where a line of it stands."""
-        return f"{self.module or f'cell {self.cell}'}, line {line}"
+        home = f"{self.module.replace('.', '/')}.py" if self.module else f"cell {self.cell}"
+        return f"{home}, line {line}"
 
 
 def called(node: ast.AST | None) -> str:
@@ -138,13 +139,13 @@ def read_statements(page: Path) -> list[Statement]:
     return [Statement(code, cell) for cell, tree in enumerate(trees(page), 1) for code in tree.body]
 
 
-def enter(book: Book, page: Path, **given: object) -> dict:
-    """Make this process a chapter's, silent; return the variables of its code, with those that are given."""
+def enter(book: Book, page: Path) -> dict:
+    """Make this process a chapter's, silent; return the variables of its code."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     os.chdir(page.parent)
     sys.path[:0] = [str(page.parent), *book.python_path.split(os.pathsep)]
     sys.modules["__main__"] = module = types.ModuleType("__main__")
-    vars(module).update(display=print, get_ipython=MagicMock(), **given)
+    vars(module).update(display=print, get_ipython=MagicMock())
     return vars(module)
 
 

@@ -246,6 +246,7 @@ from executable_claims import Variant, verify
 from small.part import law, read
 
 RTOL = 1e-9
+GAIN = "another thing than that of the module"
 x = np.array([1.0, 2.0])
 measured = read(np.array([x * x * 3 + 2 * x, x]).T)
 {CHECK}"""
@@ -307,16 +308,10 @@ def test_a_change_in_a_module_that_is_read_with_a_chapter_is_other_code(write_wi
         ("import small.part", "cell 1, line 1: import small.part"),
         ("if True:\n    from small.part import law", "cell 1, line 2: from small.part import law"),
         ("from small.missing import law", "there is no module small.missing"),
-        ("from small.part import law\nGAIN = 4", "GAIN is bound in a cell and small/part.py, allowed"),
-        ("from small.part import law\nimport numpy as np", ""),
-        ("from small.part import law\nOTHER = 4\nfrom smaller import law as its", ""),
     ],
 )
 def test_a_module_that_is_read_with_a_chapter_is_imported_in_one_form(write_with_module, code, wrong):
     page = write_with_module(code)
-    if not wrong:
-        assert read_chapter(find_book(), page)[0]
-        return
     with pytest.raises(ValueError, match=re.escape(wrong)):
         read_chapter(find_book(), page)
 
