@@ -90,14 +90,14 @@ def test_what_is_measured_sharply_is_noticed_whatever_is_changed(write):
 def test_a_survivor_is_listed_with_how_far_it_moves_and_keeps_its_reason(write, capsys):
     write(SQUARES.replace("1e-9", "0.03"))
     survivors = attacked()[1]["survivors"]
-    assert {one["before"]: one["moves"] for one in survivors}[
+    assert {survivor["before"]: survivor["moves"] for survivor in survivors}[
         "doubled(...)"
     ] == "predicted of made2000-law by 0.2 of 16"
     survivors[0]["reason"] = "it is small"
     assert survivors[0]["place"] == "cell 1, line 3"
-    found = json.loads(RESULTS.read_text())
-    found["part/page"]["survivors"] = survivors
-    RESULTS.write_text(json.dumps(found))
+    results = json.loads(RESULTS.read_text())
+    results["part/page"]["survivors"] = survivors
+    RESULTS.write_text(json.dumps(results))
     write("y = 0\n" + SQUARES.replace("1e-9", "0.03"))
     again = attacked()[1]["survivors"]
     assert again[0] == {**survivors[0], "place": "cell 1, line 4"}
@@ -142,7 +142,7 @@ def test_a_chapter_that_was_interrupted_goes_on_and_one_that_is_done_is_not_run(
     monkeypatch.setattr(os, "dup2", lambda *_: None)
     assert attack(find_book(), "part/page", page, 9999).endswith("0 survived, 0 of them with a reason")
     finished = {
-        one: {"outcome": "noticed", "claim": "made2000-law"} for one in read_chapter(find_book(), page)[1]
+        text: {"outcome": "noticed", "claim": "made2000-law"} for text in read_chapter(find_book(), page)[1]
     }
     last = finished.popitem()
     partial = {"part/page": {"partial": {"key": whole["key"], "finished": finished}}}
@@ -177,15 +177,15 @@ def test_a_sample_of_the_changes_is_tried_and_a_larger_one_after_it(write):
 
 def test_a_smaller_sample_of_other_code_keeps_the_reasons_of_what_it_leaves_out():
     changes = {text: Change({"before": text, "after": "2"}, 0, None) for text in ("one", "other")}
-    found = {"outcome": "survived", "moves": "a by 1 of 2"}
+    outcome = {"outcome": "survived", "moves": "a by 1 of 2"}
     reasons = [{"before": text, "after": "2", "reason": f"{text} is small"} for text in changes]
-    few = closed(with_change({"survivors": reasons}, "a", "one", found), "a", changes, ["one"], {})
+    few = closed(with_change({"survivors": reasons}, "a", "one", outcome), "a", changes, ["one"], {})
     assert [each["reason"] for each in few["survivors"] + few["reasons"]] == [
         "one is small",
         "other is small",
     ]
     for text in changes:
-        few = with_change(few, "b", text, found)
+        few = with_change(few, "b", text, outcome)
     whole = closed(few, "b", changes, [*changes], {})
     assert [each["reason"] for each in whole["survivors"]] == ["one is small", "other is small"]
     assert "reasons" not in whole
@@ -215,7 +215,7 @@ def test_what_measures_is_misread_and_counted_apart(write, capsys):
     bound = READING.replace("predicted=law(x), rtol=RTOL", "at_most=5 * law(2.0)")
     write(bound.replace("predicted=-9", "at_most=-9.0"))
     survivors = attacked()[1]["measuring"]["survivors"]
-    assert {one["after"] for one in survivors} == {"0.0 * end", "0.8 * end", "1.25 * end", "1"}
+    assert {survivor["after"] for survivor in survivors} == {"0.0 * end", "0.8 * end", "1.25 * end", "1"}
     assert "part/page, what measures, cell 1, line 14: end -> 0.8 * end" in capsys.readouterr().out
 
 
@@ -275,7 +275,7 @@ def test_an_attack_follows_a_chapter_into_the_modules_that_are_read_with_it(writ
     assert entry["noticed"] == entry["changes"] > 8
     assert entry["measuring"]["noticed"] == entry["measuring"]["changes"] == 1
     write_with_module(PAGE.replace("1e-9", "0.03"))
-    places = {one["before"]: one["place"] for one in attacked()[1]["survivors"]}
+    places = {survivor["before"]: survivor["place"] for survivor in attacked()[1]["survivors"]}
     assert places["2 * x"] == "small/part.py, line 13"
 
 
@@ -381,7 +381,7 @@ def test_a_crash_is_no_notice_and_is_counted_apart(write, capfd, picked, error):
 def test_what_moves_only_a_value_that_is_said_survives(write):
     write(f"{SQUARES}\nfrom prose import say\nsay(third=7 * x[1], word='seven')")
     entry = attacked()[1]
-    assert {one["moves"] for one in entry["survivors"]} == {
+    assert {survivor["moves"] for survivor in entry["survivors"]} == {
         "said third by 0.7 of 14",
         "said third by 10 of 14",
         "said third by 7 of 14",
@@ -394,10 +394,10 @@ def test_what_moves_only_a_value_that_is_said_survives(write):
 def test_what_moves_only_a_curve_survives(write):
     drawing = "import matplotlib.pyplot as plt\nfig, axes = plt.subplots()\naxes.{}\nplt.show()"
     write(f"{SQUARES}\n{drawing.format('plot(x, 7 * x)')}")
-    moves = {one["after"]: one["moves"] for one in attacked()[1]["survivors"]}
+    moves = {survivor["after"]: survivor["moves"] for survivor in attacked()[1]["survivors"]}
     assert moves["7.35 * x"] == "curve 1, column 2 of the figure of cell 1 by 0.7 of 14"
     write(f"{SQUARES}\n{drawing.format('plot([0.5] * int(7 * x[1]))')}")
-    moves = {one["after"]: one["moves"] for one in attacked()[1]["survivors"]}
+    moves = {survivor["after"]: survivor["moves"] for survivor in attacked()[1]["survivors"]}
     assert moves["7 / x[1]"].startswith("curve 1, column 1 of the figure of cell 1 in another shape")
 
 

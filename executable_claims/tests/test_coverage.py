@@ -102,7 +102,7 @@ def test_what_a_check_only_says_or_allows_is_not_reached(show):
 
 def test_without_a_check_nothing_is_reached_but_typed_numbers(show):
     values = show("say(value=column[0], other=square(1.0), typed=scale)", START)
-    assert [one.unreached for one in values] == [("column",), ("square",), ()]
+    assert [value.unreached for value in values] == [("column",), ("square",), ()]
 
 
 def test_curves_are_found_and_layout_is_none(show):
@@ -135,7 +135,7 @@ def test_the_modules_that_are_read_with_a_page_are_looked_into(tmp_path):
     page = tmp_path / "page.md"
     page.write_text(f"{HEAD}```{{code-cell}} python3\n{code}\n```\n")
     values = shown(Book(tmp_path, inlined=("small",)), page)
-    assert {one.name: one.unreached for one in values} == {"law": (), "root": (), "bare": ("bare",)}
+    assert {value.name: value.unreached for value in values} == {"law": (), "root": (), "bare": ("bare",)}
 
 
 NUMBERS = st.lists(st.floats(-1e6, 1e6) | st.just(np.nan), min_size=1, max_size=5)
@@ -143,7 +143,7 @@ NUMBERS = st.lists(st.floats(-1e6, 1e6) | st.just(np.nan), min_size=1, max_size=
 
 @given(NUMBERS, st.floats(0, 0.5 * ROUNDING))
 def test_what_moves_by_rounding_has_not_moved(numbers, part):
-    assert not moved([["", {"a": numbers}]], [["", {"a": [one * (1 + part) for one in numbers]}]])
+    assert not moved([["", {"a": numbers}]], [["", {"a": [number * (1 + part) for number in numbers]}]])
 
 
 @given(NUMBERS, st.floats(1e-3, 1e3))

@@ -41,10 +41,10 @@ def environment(tmp_path_factory):
 
 
 def run(environment, folder, *command):
-    found = subprocess.run(
+    done = subprocess.run(
         [sys.executable, *command], cwd=folder, env=environment, capture_output=True, text=True, timeout=280
     )
-    return found.returncode, found.stdout + found.stderr
+    return done.returncode, done.stdout + done.stderr
 
 
 def build(environment, folder):
@@ -93,10 +93,10 @@ def page(built, name):
 
 def test_the_engine_is_the_installed_one_and_neither_lib_nor_torch_can_be_imported(environment, built):
     script = "import executable_claims; print(executable_claims.__file__)\nimport lib"
-    found = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", script], cwd=built, env=environment, capture_output=True, text=True
     )
-    assert environment["PYTHONPATH"] in found.stdout and "lib is not part of the engine" in found.stderr
+    assert environment["PYTHONPATH"] in done.stdout and "lib is not part of the engine" in done.stderr
 
 
 def test_a_chapter_has_a_card_that_says_how_wrong_a_theory_it_would_notice(built):
@@ -136,17 +136,19 @@ def test_the_pages_of_the_ledger_show_the_verdicts(built):
 def test_every_claim_has_an_address_and_a_record_with_all_digits(built):
     site = built / "_build" / "html"
     known = json.loads((site / "claims.json").read_text())["claims"]
-    assert [one["claim"]["id"] for one in known] == sorted(one["claim"]["id"] for one in known)
-    for one in known:
-        at_address = page(built, f"c/{one['claim']['id']}.html")
+    assert [record["claim"]["id"] for record in known] == sorted(record["claim"]["id"] for record in known)
+    for record in known:
+        at_address = page(built, f"c/{record['claim']['id']}.html")
         text = at_address.get_text(" ")
-        assert one["claim"]["in_words"] in text and one["verdict"] in text
-        assert f"{one['comparison']['measured']:.6g}" in at_address.select_one(".claim-numbers-beside").text
+        assert record["claim"]["in_words"] in text and record["verdict"] in text
+        assert (
+            f"{record['comparison']['measured']:.6g}" in at_address.select_one(".claim-numbers-beside").text
+        )
         assert "python -m pytest book/logistic_map/" in at_address.find(id="run").find_next("pre").text
-        for link in page(built, f"c/{one['claim']['id']}.html").select("li a"):
+        for link in page(built, f"c/{record['claim']['id']}.html").select("li a"):
             path, _, anchor = link["href"].removeprefix("../").partition("#")
             assert page(built, path).select_one(f"[id='{anchor}']") is not None
-    measured = {one["claim"]["id"]: one["comparison"]["measured"] for one in known}
+    measured = {record["claim"]["id"]: record["comparison"]["measured"] for record in known}
     assert measured["may1976-two-cycle"] == pytest.approx(1 + 6**0.5, rel=1e-10)
 
 

@@ -70,7 +70,7 @@ def test_rounding_is_not_a_move_wherever_the_worst_entry_is():
     theory = np.geomspace(1e-3, 1e3, 50)
     noise = np.random.default_rng(0).uniform(-1e-14, 1e-14, (2, 50))
     for rtol in (1e-9, 1e-12):
-        old, new = (recorded(theory * (1 + one), predicted=theory, rtol=rtol) for one in noise)
+        old, new = (recorded(theory * (1 + error), predicted=theory, rtol=rtol) for error in noise)
         assert old["measured"] != new["measured"], "the worst entry is another one"
         assert not moved(old, new)
 
@@ -126,10 +126,10 @@ def test_counts_may_not_move():
     ],
 )
 def test_a_number_under_a_bound_may_move_by_half_of_the_room_and_of_itself(bound, old, new, seen):
-    found = [
+    words = [
         text for text in moved(recorded(old, **bound), recorded(new, **bound)) if "of its tolerance" in text
     ]
-    assert bool(found) == seen
+    assert bool(words) == seen
 
 
 def test_a_resolution_may_double_and_no_more():

@@ -32,15 +32,15 @@ def test_names_are_followed_through_packages_functions_and_attributes(tmp_path):
     page.write_text(
         PAGE.replace("from lib.NAME import VALUE", "%matplotlib inline\nfrom lib.part import f\nf()")
     )
-    found = reach(page, find_book(tmp_path))
+    code = reach(page, find_book(tmp_path))
     reached = {("lib.part.inner", name) for name in ("f", "A", "B")} | {("lib.late", "g"), ("lib.late", "h")}
     reached |= {("lib.part", "f"), ("lib.part.inner", "late")}
-    assert found.names == reached, "A and B are bound in one statement"
-    assert set(found.modules) == {"lib.part", "lib.part.inner", "lib.late"}
-    assert found.outside >= {"torch"} and "numpy" not in found.outside
+    assert code.names == reached, "A and B are bound in one statement"
+    assert set(code.modules) == {"lib.part", "lib.part.inner", "lib.late"}
+    assert code.outside >= {"torch"} and "numpy" not in code.outside
     (tmp_path / "lib" / "late.py").write_text("from math import ceil as h\ndef g(x):\n    return h(x)\n")
     changed = reach(page, find_book(tmp_path)).modules["lib.late"]["h"]
-    assert changed != found.modules["lib.late"]["h"], "where a name comes from counts"
+    assert changed != code.modules["lib.late"]["h"], "where a name comes from counts"
 
 
 @pytest.mark.parametrize(

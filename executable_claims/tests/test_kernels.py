@@ -71,9 +71,9 @@ def test_what_moves_is_noted_in_units_of_its_tolerance_and_a_failure_is_an_error
 
 
 def test_a_generation_runs_once_and_the_largest_movement_counts(page, monkeypatch):
-    found = iter([{"may1976-two-cycle": 0.2}, {"may1976-two-cycle": 0.01, "may1976-fixed-point": None}])
+    movements = iter([{"may1976-two-cycle": 0.2}, {"may1976-two-cycle": 0.01, "may1976-fixed-point": None}])
     monkeypatch.setattr(kernels, "features", lambda: ["X86_V3"])
-    monkeypatch.setattr(kernels, "moves", lambda *given: next(found))
+    monkeypatch.setattr(kernels, "moves", lambda *given: next(movements))
     book = find_book(page.parent)
     for _ in range(2):
         assert "may1976-fixed-point moves by inf" in compute_as_others(book, NAME, page)

@@ -80,14 +80,14 @@ def test_an_entry_holds_within_absolute_plus_relative_tolerance(names, data, val
     targets = {name: data.draw(near | arrays(float, len(values), elements=near), name) for name in names}
     outside = set()
     for name, target in targets.items():
-        for k, one in enumerate(np.broadcast_to(target, values.shape)):
-            allowed = Fraction(atol) + Fraction(rtol) * abs(Fraction(one))
-            low, high, value = Fraction(one) - allowed, Fraction(one) + allowed, Fraction(values[k])
-            assume(value == one or min(abs(value - low), abs(value - high)) > 1e-9 * (1 + allowed))
+        for k, entry in enumerate(np.broadcast_to(target, values.shape)):
+            allowed = Fraction(atol) + Fraction(rtol) * abs(Fraction(entry))
+            low, high, value = Fraction(entry) - allowed, Fraction(entry) + allowed, Fraction(values[k])
+            assume(value == entry or min(abs(value - low), abs(value - high)) > 1e-9 * (1 + allowed))
             if (name != "at_most" and value < low) or (name != "at_least" and value > high):
                 outside.add(k)
-    found = compare(values, targets, rtol, atol)
-    assert (found.failing, found.size, found.holds) == (len(outside), len(values), not outside)
+    comparison = compare(values, targets, rtol, atol)
+    assert (comparison.failing, comparison.size, comparison.holds) == (len(outside), len(values), not outside)
 
 
 def test_the_entry_shown_is_the_worst_in_units_of_its_tolerance():
@@ -165,13 +165,13 @@ def test_the_resolution_is_where_the_comparison_begins_to_fail(names, data, valu
         for name in names
     }
     assume(compare(values, targets, rtol, atol).holds)
-    found, words = resolution(values, targets, rtol, atol, scale)
-    if found is None:
+    least, words = resolution(values, targets, rtol, atol, scale)
+    if least is None:
         assert scale is None and not any(target.any() for target in targets.values())
         return
-    assume(found < np.inf)  # a target may be below the least float that is normal
+    assume(least < np.inf)  # a target may be below the least float that is normal
     assert words
-    for r, each in ((0.999 * found - 1e-9, any), (1.001 * found + 1e-9, None)):
+    for r, each in ((0.999 * least - 1e-9, any), (1.001 * least + 1e-9, None)):
         fails = [not compare(values, one, rtol, atol).holds for one in moved_by(max(r, 0.0), targets, scale)]
         assert not all(fails) if each else all(fails)
 
@@ -213,7 +213,9 @@ def test_a_resolution_is_said_in_words():
 # --- false proofs: each way in which a check can be none ---------------------------------------------------
 
 
-@pytest.mark.parametrize("claim", [one for one in LISTED if not one.says], ids=lambda claim: claim.expected)
+@pytest.mark.parametrize(
+    "claim", [claim for claim in LISTED if not claim.says], ids=lambda claim: claim.expected
+)
 def test_a_verdict_is_given_only_if_everything_is_as_it_must_be(claim):
     """All combinations: the claim holds or not, its control, its printed form, stand-in data or not."""
     # What is predicted where 1 is measured, so that the comparison holds or fails.
@@ -227,12 +229,12 @@ def test_a_verdict_is_given_only_if_everything_is_as_it_must_be(claim):
             "data": data,
         }
         refuted = "corrected" if claim.corrected else "refuted"
-        found = refuted if printed is False else "stand-in" if data else "verified"
+        verdict = refuted if printed is False else "stand-in" if data else "verified"
         failures = {
             "fails: measured 1, predicted 2": not holds,
             "the control passes, so the check could not have failed: another theory": control,
             "the printed statement holds after all: as printed": printed,
-            f"the ledger expects '{claim.expected}', the cell found '{found}'": found != claim.expected,
+            f"the ledger expects '{claim.expected}', the cell found '{verdict}'": verdict != claim.expected,
         }
         if failure := next((text for text, made in failures.items() if made), None):
             with pytest.raises(ClaimFailed, match=rf"{claim.id} \(Theorem 1\):? {failure}"):
@@ -249,8 +251,8 @@ def test_a_control_fails_in_the_share_of_the_entries_that_it_states(size, failin
     for claim_id, role in (("toy-a", "control"), ("toy-b", "control"), ("toy-b", "printed")):
         arguments = {**others, "printed": None if claim_id == "toy-a" else PRINTED, role: broken}
         if failing >= 1 and failing / size >= share:
-            found = getattr(check(claim_id, **arguments), role)
-            assert (found.comparison.failing, found.comparison.size, found.share) == (failing, size, share)
+            varied = getattr(check(claim_id, **arguments), role)
+            assert (varied.comparison.failing, varied.comparison.size, varied.share) == (failing, size, share)
         else:
             with pytest.raises(ClaimFailed, match=r"passes|holds after all|in too few entries"):
                 check(claim_id, **arguments)
@@ -262,8 +264,8 @@ def test_a_variant_is_compared_with_what_it_changes_and_else_with_the_claims_own
         ({"predicted": 2.0}, (1.0, 2.0)),
         ({"measured": 3.0, "predicted": 2.0}, (3.0, 2.0)),
     ):
-        found = check(control=Variant("changed", **changed)).control.comparison
-        assert (found.measured, found.predicted) == compared
+        comparison = check(control=Variant("changed", **changed)).control.comparison
+        assert (comparison.measured, comparison.predicted) == compared
     with pytest.raises(ClaimFailed, match="the control passes"):
         check(control=Variant("changed in both, so that they agree", measured=2.0, predicted=2.0))
 
@@ -368,12 +370,12 @@ def test_the_text_says_what_was_compared_and_in_which_part_the_variants_fail():
 
 
 def test_several_verdicts_are_shown_together():
-    one, other = check(), check("toy-b", printed=PRINTED)
-    both = verify_all(one, other)
-    assert repr(both) == f"{one!r}\n{other!r}"
-    assert both._repr_mimebundle_()[MIME] == [one.record(), other.record()]
+    first, other = check(), check("toy-b", printed=PRINTED)
+    both = verify_all(first, other)
+    assert repr(both) == f"{first!r}\n{other!r}"
+    assert both._repr_mimebundle_()[MIME] == [first.record(), other.record()]
     with pytest.raises(ValueError, match="verdicts"):
-        verify_all(one, "verified: toy-b")
+        verify_all(first, "verified: toy-b")
 
 
 # --- the ledger --------------------------------------------------------------------------------------------
@@ -464,7 +466,12 @@ def test_all_mistakes_of_a_file_are_said_at_once(tmp_path):
 def test_things_are_sorted_by_number_and_numbers_before_letters():
     named = replace(BASE, about="Theorem 10, Theorem 2.1, Lemma B.2, Lemma 3").things
     assert named[0] == Thing("Theorem", "10") and named[0].slug == "theorem-10"
-    assert [thing.number for thing in sorted(named, key=lambda one: one.order)] == ["2.1", "3", "10", "B.2"]
+    assert [thing.number for thing in sorted(named, key=lambda thing: thing.order)] == [
+        "2.1",
+        "3",
+        "10",
+        "B.2",
+    ]
 
 
 # --- tables ------------------------------------------------------------------------------------------------
@@ -594,14 +601,14 @@ POSITIVE = Clause("it is positive", POWERS, at_least=0.0, predicted=None, contro
 
 def test_each_clause_has_a_comparison_of_its_own_and_shares_what_it_does_not_give():
     verdict = verify("toy-f", DOUBLES, POSITIVE, **SHARED)
-    assert [one.clause for one in verdict.clauses] == ["It doubles", "it is positive"]
-    assert [one.comparison.at_least for one in verdict.clauses] == [None, 0.0]
+    assert [clause.clause for clause in verdict.clauses] == ["It doubles", "it is positive"]
+    assert [clause.comparison.at_least for clause in verdict.clauses] == [None, 0.0]
     assert (
         verdict.others[0].control.what == "of the other sign"
         and verdict.families == "power 1 to 3 (3 values)"
     )
     assert [line.split(":")[0] for line in str(verdict).splitlines()].count("  clause") == 2
-    assert [one["clause"] for one in verdict.record()["others"]] == ["it is positive"]
+    assert [clause["clause"] for clause in verdict.record()["others"]] == ["it is positive"]
 
 
 @pytest.mark.parametrize(
@@ -721,5 +728,5 @@ print(verify(law, **given, control=Variant("twice as much", predicted=2.0)))
 
 
 def test_a_claim_is_decided_without_a_book_and_with_numpy_alone(tmp_path):
-    found = subprocess.run([sys.executable, "-c", ALONE], cwd=tmp_path, capture_output=True, text=True)
-    assert found.stdout.startswith("verified: a-law (Equation 1)"), found.stderr
+    done = subprocess.run([sys.executable, "-c", ALONE], cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout.startswith("verified: a-law (Equation 1)"), done.stderr
