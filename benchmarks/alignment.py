@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 
 import mpmath as mp
@@ -33,29 +34,35 @@ def plain() -> list[Events]:
     return [follow(W[j], SIGNS[j]) for j in range(MEASURED)]
 
 
+@dataclass(frozen=True)
+class Boundary:
+    """The boundary of a datum, where a path that crosses it in a ``direction`` ends."""
+
+    x: np.ndarray
+    direction: int
+    terminal: bool = True
+
+    def __call__(self, _: float, w: np.ndarray) -> float:
+        return float(w @ self.x)
+
+
 def follow(w: np.ndarray, sign: float) -> Events:
     """One neuron, restarted at each terminal event."""
-    time, active, found = 0.0, INPUTS @ w > 0, []
+    time, active = 0.0, INPUTS @ w > 0
+    events: Events = []
     while True:
 
-        def velocity(_, w, active=active):
+        def velocity(_: float, w: np.ndarray, active: np.ndarray = active) -> np.ndarray:
             return sign * np.linalg.norm(w) * ((active * FORCES) @ INPUTS)
 
-        watches = []
-        for x, on in zip(INPUTS, active, strict=True):
-
-            def watch(_, w, x=x):
-                return w @ x
-
-            watch.terminal, watch.direction = True, -1 if on else 1
-            watches.append(watch)
+        watches = [Boundary(x, -1 if on else 1) for x, on in zip(INPUTS, active, strict=True)]
         options = dict(method="DOP853", events=watches, rtol=1e-10, atol=1e-12)
         part = solve_ivp(velocity, (time, UNTIL), w, **options)
         if part.status != 1:
-            return found
+            return events
         datum = next(i for i, times in enumerate(part.t_events) if times.size)
         time, w = part.t[-1], part.y[:, -1]
-        found.append((time, datum))
+        events.append((time, datum))
         active = np.where(np.arange(len(active)) == datum, ~active, active)
 
 
@@ -66,9 +73,10 @@ def reference() -> list[Events]:
         return [exact(W[j], SIGNS[j]) for j in range(MEASURED)]
 
 
-def exact(w: np.ndarray, sign: float) -> Events:
+def exact(start: np.ndarray, sign: float) -> Events:
     data = [mp.matrix(x.tolist()) for x in INPUTS]
-    w, time, found = mp.matrix(w.tolist()), mp.mpf(0), []
+    w, time = mp.matrix(start.tolist()), mp.mpf(0)
+    events: Events = []
     active = [dot(w, x) > 0 for x in data]
     while True:
         total = mp.zeros(len(w), 1)
@@ -77,7 +85,7 @@ def exact(w: np.ndarray, sign: float) -> Events:
                 total += sign * mp.mpf(force) * x
         speed = mp.norm(total)
         if speed == 0:
-            return found
+            return events
         e = total / speed
         p = dot(w, e)
         q = w - p * e
@@ -92,8 +100,8 @@ def exact(w: np.ndarray, sign: float) -> Events:
         wait, datum = min(waits, default=(mp.inf, -1))
         time += wait
         if time > UNTIL:
-            return found
-        found.append((time, datum))
+            return events
+        events.append((time, datum))
         w = q + size * mp.sinh(mp.asinh(p / size) + speed * wait) * e
         active[datum] = not active[datum]
 

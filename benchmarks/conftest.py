@@ -26,7 +26,7 @@ def pytest_benchmark_update_json(config: pytest.Config, benchmarks: list, output
     results = {
         entry["name"].removeprefix("test_"): entry["extra_info"] for entry in output_json["benchmarks"]
     }
-    kept = {
+    content = {
         "about": {
             "date": datetime.now(UTC).strftime("%Y-%m-%d"),
             "commit": str(commit.get("id"))[:12],
@@ -43,4 +43,4 @@ def pytest_benchmark_update_json(config: pytest.Config, benchmarks: list, output
         "comparisons": list(results.values()),
     }
     output_json.clear()
-    output_json.update(kept)
+    output_json.update(content)

@@ -52,14 +52,16 @@ largest = Largest(*(partial(grown, **{axis: SIZES[axis][-1]}) for axis in ("n", 
 
 def measure(rounds: int) -> dict[str, list[dict[str, float]]]:
     """Return seconds (least of some rounds), evaluations, steps and events for every size of an axis."""
-    points = {(axis, size): [] for axis, sizes in SIZES.items() for size in sizes}
+    points: dict[tuple[str, int], list[float]] = {
+        (axis, size): [] for axis, sizes in SIZES.items() for size in sizes
+    }
     runs = {}
     for _ in range(rounds):
         for (axis, size), seconds in points.items():
             start = time.perf_counter()
             runs[axis, size] = grown(**{axis: size})
             seconds.append(time.perf_counter() - start)
-    table = {axis: [] for axis in SIZES}
+    table: dict[str, list[dict[str, float]]] = {axis: [] for axis in SIZES}
     for (axis, size), seconds in points.items():
         run = runs[axis, size]
         table[axis].append(

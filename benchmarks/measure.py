@@ -10,13 +10,17 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Generic, Literal, TypeVar
 
 ROOT = Path(__file__).parents[1]
 MODULES = ("two_points", "responses", "scales", "training", "alignment", "inverse", "growth")
 
 
+Result = TypeVar("Result")
+
+
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Generic[Result]):
     """Two ways to one result.
 
     ``ours`` and ``plain`` do the work and return what ``error`` compares with the reference; ``error`` takes
@@ -29,19 +33,19 @@ class Comparison:
 
     title: str
     plain_title: str
-    ours: Callable[[], object]
-    plain: Callable[[], object]
-    error: Callable[[object], float]
+    ours: Callable[[], Result]
+    plain: Callable[[], Result]
+    error: Callable[[Result], float]
     error_of: str
     goal: str
     needed: float
-    by: str = "ratio"
+    by: Literal["ratio", "seconds"] = "ratio"
     share: float = 1.0
     sound: float = 0.0
     plain_rounds: int = 3
 
 
-def find_comparison(name: str) -> Comparison:
+def find_comparison(name: str) -> Any:
     """Return what stands in this package as ``module.name``."""
     module, _, variable = name.partition(".")
     return getattr(importlib.import_module(f"benchmarks.{module}"), variable)

@@ -20,14 +20,16 @@ PROBLEMS = [two_features(COUPLING, s, 2.0, RIDGE) for s in (2.0, 3.0, 4.0, 5.0, 
 PRIMAL_TIMES, DUAL_TIMES = (step * np.arange(STEPS + 1) for step in (PRIMAL_STEP, DUAL_STEP))
 
 
-def integrate(velocity: Callable[[float, np.ndarray], np.ndarray], start: float, times: np.ndarray):
+def integrate(
+    velocity: Callable[[float, np.ndarray], np.ndarray], start: float, times: np.ndarray
+) -> np.ndarray:
     """One path by LSODA, at the tolerance of the chapter."""
     return odeint(velocity, np.full(2, start), times, tfirst=True, rtol=1e-10, atol=1e-10, mxstep=100_000)
 
 
-def responses(one: FeatureProblem, ridge: float, penalty: float) -> np.ndarray:
+def responses(problem: FeatureProblem, ridge: float, penalty: float) -> np.ndarray:
     """The flow of the parameters, read in the responses."""
-    squares = one.strengths**2
+    squares = problem.strengths**2
 
     def velocity(_: float, z: np.ndarray) -> np.ndarray:
         return squares * (U.T @ expit(-U @ z) - penalty * z) - ridge * z
@@ -35,29 +37,31 @@ def responses(one: FeatureProblem, ridge: float, penalty: float) -> np.ndarray:
     return integrate(velocity, 0.0, PRIMAL_TIMES)
 
 
-def dual(one: FeatureProblem) -> np.ndarray:
+def dual(problem: FeatureProblem) -> np.ndarray:
     """The dual flow in log p, read in the responses."""
-    coupling = one.coupling
+    coupling = problem.coupling
 
     def velocity(_: float, log_p: np.ndarray) -> np.ndarray:
         p = np.exp(log_p)
         return (np.log1p(-p) - log_p - coupling @ p) / p
 
-    return one.responses(np.exp(integrate(velocity, np.log(DUAL_START), DUAL_TIMES)))
+    return problem.responses(np.exp(integrate(velocity, np.log(DUAL_START), DUAL_TIMES)))
 
 
 def ours() -> np.ndarray:
     """Responses (3, 5, times, 2) of the primal, the decoupled and the dual flow."""
     return np.array(
         [
-            [responses(one, RIDGE, 0.0) for one in PROBLEMS],
-            [responses(one, 0.0, PENALTY) for one in PROBLEMS],
-            [dual(one) for one in PROBLEMS],
+            [responses(problem, RIDGE, 0.0) for problem in PROBLEMS],
+            [responses(problem, 0.0, PENALTY) for problem in PROBLEMS],
+            [dual(problem) for problem in PROBLEMS],
         ]
     )
 
 
-def descend(objective: Callable[[torch.Tensor, torch.Tensor], torch.Tensor], strengths: np.ndarray):
+def descend(
+    objective: Callable[[torch.Tensor, torch.Tensor], torch.Tensor], strengths: np.ndarray
+) -> np.ndarray:
     """Gradient descent on the parameters of a linear model with features ``U S``; returns the responses."""
     u = torch.tensor(U)
     features = u * torch.tensor(strengths)
@@ -74,27 +78,28 @@ def descend(objective: Callable[[torch.Tensor, torch.Tensor], torch.Tensor], str
 
 def ascend(coupling: np.ndarray) -> np.ndarray:
     """Explicit steps of the dual; returns p."""
-    coupling, p = torch.tensor(coupling), torch.full((2,), DUAL_START, dtype=torch.float64)
+    couplings, p = torch.tensor(coupling), torch.full((2,), DUAL_START, dtype=torch.float64)
     path = [p]
     for _ in range(STEPS):
-        p = p + DUAL_STEP * (torch.log((1 - p) / p) - coupling @ p)
+        p = p + DUAL_STEP * (torch.log((1 - p) / p) - couplings @ p)
         path.append(p)
     return torch.stack(path).numpy()
 
 
 def plain() -> np.ndarray:
     softplus = torch.nn.functional.softplus
+
+    def ridged(q: torch.Tensor, theta: torch.Tensor) -> torch.Tensor:
+        return softplus(-q).sum() + RIDGE / 2 * theta.square().sum()
+
+    def decoupled(q: torch.Tensor, theta: torch.Tensor) -> torch.Tensor:
+        return softplus(-q).sum() + PENALTY / 2 * q.square().sum()
+
     return np.array(
         [
-            [
-                descend(lambda q, theta: softplus(-q).sum() + RIDGE / 2 * theta.square().sum(), one.strengths)
-                for one in PROBLEMS
-            ],
-            [
-                descend(lambda q, theta: softplus(-q).sum() + PENALTY / 2 * q.square().sum(), one.strengths)
-                for one in PROBLEMS
-            ],
-            [one.responses(ascend(one.coupling)) for one in PROBLEMS],
+            [descend(ridged, problem.strengths) for problem in PROBLEMS],
+            [descend(decoupled, problem.strengths) for problem in PROBLEMS],
+            [problem.responses(ascend(problem.coupling)) for problem in PROBLEMS],
         ]
     )
 
@@ -107,24 +112,31 @@ def reference() -> np.ndarray:
         options = dict(method="DOP853", t_eval=times, rtol=3e-14, atol=1e-14, first_step=1e-14)
         return solve_ivp(velocity, (0, times[-1]), start, **options).y.T
 
-    paths = [[], [], []]
-    for one in PROBLEMS:
-        features = U * one.strengths
-        for kind, ridge, penalty in ((0, RIDGE, 0.0), (1, 0.0, PENALTY)):
+    def primal(problem: FeatureProblem, ridge: float, penalty: float) -> np.ndarray:
+        features = U * problem.strengths
 
-            def velocity(_, theta, ridge=ridge, penalty=penalty, features=features):
-                q = features @ theta
-                return features.T @ (expit(-q) - penalty * q) - ridge * theta
+        def velocity(_: float, theta: np.ndarray) -> np.ndarray:
+            q = features @ theta
+            return features.T @ (expit(-q) - penalty * q) - ridge * theta
 
-            paths[kind].append(solve(velocity, np.zeros(2), PRIMAL_TIMES) @ features.T @ U)
+        return solve(velocity, np.zeros(2), PRIMAL_TIMES) @ features.T @ U
 
-        def dual_velocity(_, w, coupling=one.coupling):
+    def dual(problem: FeatureProblem) -> np.ndarray:
+        coupling = problem.coupling
+
+        def velocity(_: float, w: np.ndarray) -> np.ndarray:
             p = expit(w)
             return (-w - coupling @ p) / (p * (1 - p))
 
-        p = expit(solve(dual_velocity, np.full(2, logit(DUAL_START)), DUAL_TIMES))
-        paths[2].append(one.responses(p))
-    return np.array(paths)
+        return problem.responses(expit(solve(velocity, np.full(2, logit(DUAL_START)), DUAL_TIMES)))
+
+    return np.array(
+        [
+            [primal(problem, RIDGE, 0.0) for problem in PROBLEMS],
+            [primal(problem, 0.0, PENALTY) for problem in PROBLEMS],
+            [dual(problem) for problem in PROBLEMS],
+        ]
+    )
 
 
 def error(paths: np.ndarray) -> float:

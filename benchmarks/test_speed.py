@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
+from pytest_benchmark.fixture import BenchmarkFixture
 
 from benchmarks import growth
 from benchmarks.measure import find_comparison, peak_memory
@@ -23,7 +24,7 @@ COMPARISONS = (
 
 
 @pytest.mark.parametrize("name", COMPARISONS)
-def test_comparison(benchmark, name):
+def test_comparison(benchmark: BenchmarkFixture, name: str) -> None:
     item = find_comparison(name)
     seconds, results = [], {"rounds": 0}
 
@@ -58,7 +59,7 @@ def test_comparison(benchmark, name):
     )
 
 
-def test_growth(benchmark):
+def test_growth(benchmark: BenchmarkFixture) -> None:
     table = benchmark.pedantic(growth.measure, args=(3,), rounds=1)
     memory = {axis: peak_memory(f"growth.largest.{axis}")["peak"] for axis in ("n", "m", "d")}
     benchmark.extra_info.update(growth=table, growth_peak_mib=memory)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import torch
@@ -78,7 +78,8 @@ def error(losses: np.ndarray) -> float:
     return float(np.abs(losses - reference()[::every]).max())
 
 
-ABOUT = dict(
+against_steps = partial(
+    Comparison[np.ndarray],
     plain=plain,
     plain_title="20,000 steps of gradient descent in torch",
     error=error,
@@ -86,8 +87,6 @@ ABOUT = dict(
     goal="at least 50, hoped for 200",
     needed=50,
 )
-by_closed_form = Comparison(title="Two-point flow, closed form", ours=closed_form, **ABOUT)
-by_flow = Comparison(title="Two-point flow, event-driven", ours=flow, **ABOUT)
-by_loose_flow = Comparison(
-    title="Two-point flow, event-driven, tolerance 1e-5", ours=lambda: flow(1e-5), **ABOUT
-)
+by_closed_form = against_steps(title="Two-point flow, closed form", ours=closed_form)
+by_flow = against_steps(title="Two-point flow, event-driven", ours=flow)
+by_loose_flow = against_steps(title="Two-point flow, event-driven, tolerance 1e-5", ours=partial(flow, 1e-5))

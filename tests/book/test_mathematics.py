@@ -1,5 +1,8 @@
 """Formulas that are typeset while the site is built."""
 
+from pathlib import Path
+from types import SimpleNamespace
+
 import mathematics
 import pytest
 from bs4 import BeautifulSoup
@@ -33,7 +36,13 @@ def test_what_is_no_formula_is_refused_with_the_reason(tex, reason):
         mathematics.typeset(tex, False)
 
 
+def test_a_formula_that_sphinx_writes_otherwise_is_refused():
+    app = SimpleNamespace(config=SimpleNamespace(mathjax3_config={"tex": {"macros": {}}}), srcdir=Path())
+    with pytest.raises(ValueError, match="a/page has a formula that is not written as"):
+        mathematics.with_formulas(app, '<p class="math notranslate nohighlight">x</p>', "a/page")
+
+
 def test_a_remembered_formula_is_what_was_typeset(tmp_path):
-    remembered = mathematics.kept(tmp_path)
+    remembered = mathematics.remembered_formulas(tmp_path)
     assert [remembered("x^2", False, "{}") for _ in range(2)] == [mathematics.typeset("x^2", False)] * 2
     assert remembered("x^2", True, "{}") != remembered("x^2", False, "{}")
