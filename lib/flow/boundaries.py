@@ -19,12 +19,15 @@ moves only along them: its force is projected on the complement of the inputs th
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import lsq_linear
 
+from lib.training.losses import Loss
+
 OFF, HELD, ON = -1, 0, 1  # of a pair of a neuron and a datum
-BEYOND, SHORT = -1, 1  # of a datum of the hinge loss, which may be HELD as well
+BEYOND, SHORT = -1, 1  # of a datum and the kink of its loss, where it may be HELD as well
 ROUNDING = 1e-12  # of pre-activations of unit vectors, of margins, and of shares: as good as none
 NO_MOTION = 1e-12  # rates below this, relative to the largest that the forces could cause, are zero
 _COLLINEAR = 1e-12  # distance of unit vectors that counts as none, as for pre-activations
@@ -258,46 +261,72 @@ class Boundaries:
             self.settle(neuron, signs, forces, errors)
 
 
-class HingeKinks:
-    """The kinks of the hinge loss: each datum is ``BEYOND`` margin 1, ``HELD`` there, or ``SHORT`` of it.
+@dataclass(frozen=True)
+class Kinks:
+    """The kinks of a loss: each datum (n,) is ``BEYOND`` its margin, ``HELD`` there, or ``SHORT`` of it.
 
-    Where both pushes lead back to the margin, a datum stays there with a share of its force between none and
-    all (Filippov), such that its margin rests; when several meet, with those that make the velocity shortest.
-    ``margins`` (n,) are those at the start.
+    Its push is ``-dl/dq`` with the margin ``q = y f``: ``short`` and ``beyond`` on the sides of ``margin``.
+    Where both lead back to it, a datum stays there with a push in between (Filippov), such that its margin
+    rests; when several meet, with those that make the velocity shortest.
     """
 
-    def __init__(self, margins: np.ndarray) -> None:
-        off = np.where(np.abs(margins - 1) <= ROUNDING, 0.0, 1 - margins)
-        self.state = np.sign(off).astype(int)
+    margin: float
+    short: float
+    beyond: float
+    state: np.ndarray
 
-    def shares(self, gradients: np.ndarray) -> np.ndarray:
-        """Return the shares (n,) of the forces; ``gradients`` (n, size) are those of the margins."""
-        shares = (self.state == SHORT).astype(float)
+    @classmethod
+    def at(cls, margins: np.ndarray, loss: Loss, kink: float) -> Kinks:
+        """Return the kinks of a loss at the margin ``kink``, where the data have given ``margins`` (n,)."""
+        off = np.where(np.abs(margins - kink) <= ROUNDING, 0.0, kink - margins)
+        short, beyond = np.negative(loss.slope(np.array([kink - 1, kink + 1]), 1)).tolist()
+        return cls(kink, short, beyond, np.sign(off).astype(int))
+
+    def pushes(self, gradients: np.ndarray) -> np.ndarray:
+        """Return the pushes (n,); ``gradients`` (n, size) are those of the margins."""
+        pushes = np.where(self.state == SHORT, self.short, self.beyond)
         held = self.state == HELD
         if held.any():
             rows = gradients[held]
             gram = rows @ rows.T
             if not np.isfinite(gram).all():  # a trial stage of a step that will be rejected
-                return np.full(len(shares), np.nan)
-            shares[held] = np.linalg.lstsq(gram, -rows @ (shares @ gradients), rcond=None)[0]
-        return shares
+                return np.full(len(pushes), np.nan)
+            pull = np.where(held, 0.0, pushes) @ gradients
+            pushes[held] = np.linalg.lstsq(gram, -rows @ pull, rcond=None)[0]
+        return pushes
 
-    def distances(self, margins: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    def distances(self, margins: np.ndarray, pushes: np.ndarray) -> np.ndarray:
         """Return how far each datum (n,) is from changing its state; negative when it has to."""
-        grip = np.minimum(shares, 1 - shares)
-        return np.where(self.state == HELD, grip, self.state * (1 - margins)) + ROUNDING
+        grip = np.minimum(pushes - self.beyond, self.short - pushes)
+        return np.where(self.state == HELD, grip, self.state * (self.margin - margins)) + ROUNDING
 
-    def settle(self, gradients: np.ndarray) -> None:
-        """Decide the states of all held data, given the gradients (n, size) of the margins."""
+    def clipped(self, margins: np.ndarray) -> np.ndarray:
+        """Return margins (n,) on the side that each datum is on, whatever rounding says."""
+        low = np.where(self.state == SHORT, -np.inf, self.margin)
+        return np.clip(margins, low, np.where(self.state == BEYOND, np.inf, self.margin))
+
+    def crossed(self, data: list[int], gradients: np.ndarray) -> Kinks:
+        """Return the kinks with some data put at their margin, and all that are there decided anew."""
+        state = self.state.copy()
+        state[data] = HELD
+        return replace(self, state=state).settled(gradients)
+
+    def settled(self, gradients: np.ndarray) -> Kinks:
+        """Return the kinks with all held data decided, given the gradients (n, size) of the margins."""
         held = np.flatnonzero(self.state == HELD)
         if not held.size:
-            return
-        pull = (self.state == SHORT) @ gradients
+            return self
+        free = self.pushes(gradients)
+        pull = np.where(self.state == HELD, 0.0, free) @ gradients
         size = np.linalg.norm(gradients, axis=1).max() or 1.0
-        shares = lsq_linear(gradients[held].T / size, -pull / size, bounds=(0, 1), method="bvls").x
-        negative = self.shares(gradients)[held] < -ROUNDING / 2
-        velocity = pull + shares @ gradients[held]
+        bounds = self.beyond, self.short
+        pushes = lsq_linear(gradients[held].T / size, -pull / size, bounds, method="bvls").x
+        rounding = ROUNDING * (self.short - self.beyond)
+        too_weak = free[held] < self.beyond - rounding / 2
+        velocity = pull + pushes @ gradients[held]
         rising = gradients[held] @ velocity > ROUNDING * size * (np.abs(pull).max() + size)
-        self.state[held[shares >= 1 - ROUNDING]] = SHORT
-        # Beyond the kink there is no force; a datum that nothing moves on stays, with no share.
-        self.state[held[(shares <= ROUNDING) & (rising | negative)]] = BEYOND
+        state = self.state.copy()
+        state[held[pushes >= self.short - rounding]] = SHORT
+        # A datum that nothing moves on stays, with the push beyond its margin.
+        state[held[(pushes <= self.beyond + rounding) & (rising | too_weak)]] = BEYOND
+        return replace(self, state=state)

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 
 from lib.checks import array, choice, number, whole
 from lib.flow.coordinates import Span
-from lib.flow.late import TAILS, late_flow
+from lib.flow.late import late_flow
 from lib.flow.methods import Explicit
 from lib.flow.run import Run
 from lib.flow.trajectory import Task, Trajectory, Weights
@@ -108,7 +108,7 @@ def gradient_flow(
         until = number("until", until, 0)
         run.align(until)
         return run.trajectory(run.integrate(Explicit(until), loss_below, max_steps))
-    if loss.name not in TAILS:
+    if loss.tail is None:
         raise ValueError(
             f"log_until needs a loss with an exponential tail, not the {loss.name} loss; use until"
         )

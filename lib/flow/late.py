@@ -9,21 +9,18 @@ out of L.  Where the forces balance, though none of them vanishes, the network r
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 from scipy.integrate import DenseOutput, OdeSolver, Radau
 from scipy.optimize import brentq
-from scipy.special import expit
 
 from lib.flow.coordinates import TRIAL, Referred
 from lib.flow.field import Field, Forces
 from lib.flow.methods import Explicit, Stretch, time_reached
 from lib.flow.run import Run
 from lib.flow.trajectory import Moment, Piece, Reason, Stop, Trajectory, Weights
-from lib.training.losses import EXPONENTIAL, LOGISTIC, TWICE_LOGISTIC
 
 _EXPLICIT_STEPS = 2000  # at most, before the late phase begins
 _NEWTON = 1e-9  # tolerance below which the implicit method's equations drown in rounding
@@ -33,20 +30,6 @@ _NONE, _TINY = -1e300, 1e-300  # the logarithm of no loss at all, and what is as
 _LAST_PLAIN = 690.0  # natural logarithm of the last time that plain time is used for
 _AHEAD = 10.0  # factor by which the clock grows before its tolerance, relative to that much, is chosen anew
 _EARLY = 0.1  # the late phase begins when the loss has fallen to this fraction of its value at zero output
-
-
-def log_logistic(margins: np.ndarray) -> np.ndarray:
-    """Return ``log(log(1 + exp(-q)))`` for margins of any size."""
-    # Above 36 the loss is exp(-q) to rounding, and its logarithm needs no exponential.
-    return np.where(margins > 36, -margins, np.log(np.logaddexp(0, -np.minimum(margins, 36.0))))
-
-
-TAILS: dict[str, tuple[Callable, Callable, Callable, float]] = {
-    # log l, log |dl/dq| and the derivative of the latter in the margin q, and what is added to both logs
-    LOGISTIC.name: (log_logistic, lambda q: -np.logaddexp(0, q), lambda q: -expit(q), 0.0),
-    TWICE_LOGISTIC.name: (log_logistic, lambda q: -np.logaddexp(0, q), lambda q: -expit(q), np.log(2)),
-    EXPONENTIAL.name: (np.negative, np.negative, lambda q: -np.ones_like(q), 0.0),
-}
 
 
 def late_flow(run: Run, log_until: float, loss_below: float, max_steps: int) -> Trajectory:
@@ -103,13 +86,14 @@ class _TailForces(Forces):
 
     def __init__(self, field: Field) -> None:
         super().__init__(field.task)
-        self.log_value, self.log_slope, self.log_slope_rate, factor = TAILS[field.task.loss.name]
-        self.boundaries, self.log_share = field.boundaries, np.log(field.task.share) + factor
+        assert field.task.loss.tail is not None
+        self.boundaries, self.tail = field.boundaries, field.task.loss.tail
+        self.log_share = np.log(field.task.share) + self.tail.log_factor
 
     def scaled(self, outputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the forces (..., n), and the logarithm (...) of the loss that they are divided by."""
         margins, boundaries = self.task.labels * outputs, self.boundaries
-        log_losses, log_slopes = self.log_value(margins) + self.log_share, self.log_slope(margins)
+        log_losses, log_slopes = self.tail.log_value(margins) + self.log_share, self.tail.log_slope(margins)
         # What no neuron sees moves none: its loss, which stays for ever, would slow the clock down.
         total = _log_sum_exp(log_losses if boundaries.all_seen else log_losses[..., boundaries.seen])
         sizes = np.exp(np.minimum(log_slopes + (self.log_share - total[..., None]), TRIAL))
@@ -124,7 +108,7 @@ class _TailForces(Forces):
     def rates(self, outputs: np.ndarray) -> np.ndarray:
         """Return the derivatives (n, n) of the forces in the outputs."""
         forces, labels = self.at(outputs), self.task.labels
-        bends = np.abs(forces) * self.log_slope_rate(labels * outputs)
+        bends = np.abs(forces) * self.tail.slope_rate(labels * outputs)
         return np.outer(forces, forces) + np.diag(bends)
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 from scipy.integrate import DenseOutput, OdeSolver
 from scipy.linalg import LinAlgWarning
 from scipy.optimize import brentq
 
-from lib.flow.boundaries import ON, Boundaries, HingeKinks
+from lib.flow.boundaries import ON, Boundaries
 from lib.flow.coordinates import Balanced, Coordinates, Referred, Span
 from lib.flow.early import balanced_phase, general_phase, log_output_bound
 from lib.flow.field import Field, Forces
@@ -97,10 +96,7 @@ class Run:
         weights, state = self.now.weights, self.state()
         at_zero = self.field.boundaries.start(weights.directions)
         v, c = self.field.coordinates.split(state)
-        if self.task.loss.name == "hinge":
-            self.field = replace(self.field, kinks=HingeKinks(self.task.labels * self.field.outputs(v, c)))
-            self.field.cross_kinks(state, [])
-        field = self.field
+        self.field = field = self.field.with_kinks(state)
         forces, errors = field.forces(state, v, c), field.errors(state)
         for neuron in at_zero:
             field.boundaries.settle(neuron, weights.signs, forces, errors)
@@ -175,8 +171,7 @@ class Run:
         state = solver.y if s == solver.t else dense(s)
         moment, path = method.moment(field, dense, solver.t_old, s, state)
         inner = method.of_weights(state)
-        if data:
-            field.cross_kinks(inner, data)
+        self.field = field = field.at_kinks(data, inner)
         low, outgrown = field.has_loss_below(loss_below, inner), method.outgrown(stretch, state)
         if pairs:
             moment = moment._replace(weights=self._turn(moment.time, moment.weights, pairs))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from lib.flow import gradient_flow
 from lib.flow.alignment import alignment_phase
-from lib.flow.boundaries import BEYOND, HELD, SHORT, Boundaries, HingeKinks, Lines, held_drift
+from lib.flow.boundaries import BEYOND, HELD, SHORT, Boundaries, Kinks, Lines, held_drift
 from lib.models.two_layer import Start, TwoLayer
 from lib.training.losses import EXPONENTIAL, HINGE, LOGISTIC, SQUARE
 from tests.flow.problems import CLOUD, CLOUD_LABELS, unbalanced
@@ -232,23 +232,25 @@ def test_a_neuron_at_the_origin_goes_where_its_pattern_carries_it():
         assert (boundaries.state[0] * rates >= -1e-9).all()
 
 
+def kinks_at(*margins):
+    return Kinks.at(np.array(margins), HINGE, 1.0)
+
+
 @pytest.mark.parametrize("size", [1e-20, 1.0, 1e20])
 def test_a_datum_at_its_hinge_margin_leaves_only_when_something_moves_it(size):
     gradients = size * np.eye(2)
-    resting = HingeKinks(np.array([1.0, 1.5]))
+    resting = kinks_at(1.0, 1.5)
     for _ in range(2):  # a second decision changes nothing
-        resting.settle(gradients)
-        assert resting.state.tolist() == [HELD, BEYOND] and not resting.shares(gradients).any()
-    for push, state in ((1.0, BEYOND), (-0.5, HELD), (-2.0, SHORT)):
-        # The other datum, short of its margin, moves the first by its push.
-        kinks = HingeKinks(np.array([1.0, 0.2]))
-        kinks.settle(size * np.array([[1.0, 0.0], [push, 1.0]]))
+        resting = resting.settled(gradients)
+        assert resting.state.tolist() == [HELD, BEYOND] and not resting.pushes(gradients).any()
+    for rate, state in ((1.0, BEYOND), (-0.5, HELD), (-2.0, SHORT)):
+        # The other datum, short of its margin, moves the first at this rate.
+        gradients = size * np.array([[1.0, 0.0], [rate, 1.0]])
+        kinks = kinks_at(1.0, 0.2).settled(gradients)
         assert kinks.state.tolist() == [state, SHORT]
-        shares = kinks.shares(size * np.array([[1.0, 0.0], [push, 1.0]]))
-        assert shares[0] == pytest.approx({BEYOND: 0.0, HELD: 0.5, SHORT: 1.0}[state])
+        assert kinks.pushes(gradients)[0] == pytest.approx({BEYOND: 0.0, HELD: 0.5, SHORT: 1.0}[state])
     # The second is pushed back to its margin with all of its force, and no longer holds the first down.
-    three = HingeKinks(np.array([1.0, 1.0, 0.2]))
-    three.settle(size * np.array([[1.0, 0.0], [-1.0, 1.0], [1.5, -3.0]]))
+    three = kinks_at(1.0, 1.0, 0.2).settled(size * np.array([[1.0, 0.0], [-1.0, 1.0], [1.5, -3.0]]))
     assert three.state.tolist() == [BEYOND, SHORT, SHORT]
-    for share, stays in ((-0.1, False), (0.0, True), (0.3, True), (1.0, True), (1.5, False)):
-        assert (resting.distances(np.array([1.0, 1.5]), np.array([share, 0.0]))[0] >= 0) == stays
+    for push, stays in ((-0.1, False), (0.0, True), (0.3, True), (1.0, True), (1.5, False)):
+        assert (resting.distances(np.array([1.0, 1.5]), np.array([push, 0.0]))[0] >= 0) == stays
