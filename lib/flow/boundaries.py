@@ -45,8 +45,8 @@ class Lines:
     """
 
     def __init__(self, inputs: np.ndarray) -> None:
-        lengths = np.linalg.norm(inputs, axis=1)
-        units = inputs / lengths[:, None]
+        self.norms = np.linalg.norm(inputs, axis=1)
+        self.units = units = inputs / self.norms[:, None]
         cosines = units @ units.T
         signs, firsts = np.ones(len(inputs)), np.arange(len(inputs))
         for i, j in np.argwhere(np.triu(np.abs(cosines) > 1 - 1e-9, 1)):
@@ -55,7 +55,8 @@ class Lines:
                 signs[j], firsts[j] = sign * signs[i], firsts[i]
         self.data = inputs
         self.first, self.index = np.unique(firsts, return_inverse=True)
-        self.inputs, self.ratios = inputs[self.first], signs * lengths / lengths[firsts]
+        self.inputs, self.lengths = inputs[self.first], self.norms[self.first]
+        self.ratios = signs * self.norms / self.norms[firsts]
         self.sizes = np.abs(self.ratios)[:, None] * (self.index[:, None] == np.arange(len(self.first)))
 
     def merged(self, pulls: np.ndarray, slope: float) -> tuple[np.ndarray, np.ndarray]:
@@ -65,6 +66,10 @@ class Lines:
     def states(self, of_lines: np.ndarray) -> np.ndarray:
         """Return the states -1, 0, 1 of data (..., n) from those of their lines (..., l)."""
         return np.where(self.ratios > 0, 1, -1) * of_lines[..., self.index]
+
+    def on(self, active: np.ndarray, bound: np.ndarray) -> np.ndarray:
+        """Return which data (..., n) are above zero where lines (..., l) are above it, and at it."""
+        return self.states(np.where(bound, 0, 2 * active - 1)) > 0
 
 
 def held_drift(
