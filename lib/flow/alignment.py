@@ -247,8 +247,8 @@ def _phase(lines: Lines, before: np.ndarray, stages: list[_Stage]) -> AlignmentP
         return np.array(parts)
 
     starts = np.full((len(stages), len(before)), np.inf)
-    for k, stage in enumerate(stages):
-        starts[k, stage.neurons] = stage.starts
+    for row, stage in zip(starts, stages, strict=True):
+        row[stage.neurons] = stage.starts
     patterns = lines.on(of_all("active"), of_all("bound"))
     k, neuron, datum = np.nonzero(patterns != np.concatenate([before[None], patterns[:-1]]))
     columns = starts[k, neuron], neuron, datum, patterns[k, neuron, datum]
