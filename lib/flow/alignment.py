@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from lib import checks
 from lib.checks import array, number
-from lib.flow.boundaries import NO_MOTION, Lines, settle
+from lib.flow.boundaries import NO_MOTION, Contact, Lines, settle
 from lib.models.two_layer import Start, TwoLayer
 
 _ON_BOUNDARY = 1e-15  # |<w, x>| below this, relative to |w||x|, at the start: on the boundary of the unit
@@ -195,8 +195,10 @@ class _Field:
         pushed = (bound & (rates > still)).any(axis=1)
         active, bound = active.copy(), bound & ((rates >= -still) | pushed[:, None])
         for k in np.flatnonzero(pushed):
-            at = self.pulls[neurons[k]], active[k], bound[k], inputs, self.slope, self.rest[neurons[k]]
-            active[k], bound[k], shares[k], drifts[k] = settle(*at, still)
+            pulls, rest = self.pulls[neurons[k]], self.rest[neurons[k]]
+            contact = Contact(pulls, active[k], bound[k], inputs, self.slope, rest)
+            contact, shares[k], drifts[k] = settle(contact, still)
+            active[k], bound[k] = contact.active, contact.bound
         drifts[np.linalg.norm(drifts, axis=1) <= NO_MOTION * self.largest] = 0.0
         rates = drifts @ inputs.T
         leaves = np.where(active, rates < -still, (rates > still) & ~bound)

@@ -20,6 +20,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import lsq_linear
@@ -41,7 +43,7 @@ class Lines:
     and a force that is always there.
 
     ``first`` (l,) are the data that stand for their lines, ``inputs`` (l, d) theirs, ``index`` (n,) the line
-    of each datum, and ``ratios`` (n,) its multiple of the first.
+    of each datum, and ``ratios`` (n,) its multiple of the first.  Nothing of it ever changes.
     """
 
     def __init__(self, inputs: np.ndarray) -> None:
@@ -58,6 +60,10 @@ class Lines:
         self.inputs, self.lengths = inputs[self.first], self.norms[self.first]
         self.ratios = signs * self.norms / self.norms[firsts]
         self.sizes = np.abs(self.ratios)[:, None] * (self.index[:, None] == np.arange(len(self.first)))
+        gram = units[self.first] @ units[self.first].T
+        # With orthogonal inputs nothing moves what is held, unless a line reaches to both sides.
+        self.orthogonal = bool((np.abs(gram - np.eye(len(gram))) <= ROUNDING).all())
+        self.orthogonal &= bool((self.ratios > 0).all())
 
     def merged(self, pulls: np.ndarray, slope: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the pulls of lines (..., l) and the drift (..., d) always there, of pulls (..., n)."""
@@ -72,31 +78,42 @@ class Lines:
         return self.states(np.where(bound, 0, 2 * active - 1)) > 0
 
 
-def held_drift(
-    pulls: np.ndarray, active: np.ndarray, bound: np.ndarray, inputs: np.ndarray, base: float,
-    rest: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
-    """Return the shares (..., n) in [0, 1], drift (..., d) and rates (..., n) of units at their boundaries.
+class Contact(NamedTuple):
+    """What moves units (...), and the boundaries with which they are in contact.
 
     ``pulls`` (..., n) are the forces times the unit's sign, ``active`` and ``bound`` (..., n) the data above
-    and at zero, ``inputs`` (n, d), no two of them on one line, ``base`` the leaky slope, ``rest`` (..., d) a
-    drift that is always there.  A datum that attracts (its own active side pushes back) takes the share of
-    its force that makes the drift shortest, every other one on a boundary counts as inactive.
+    and at zero, ``inputs`` (n, d), no two of them on one line, ``slope`` the leaky slope, ``rest`` (..., d) a
+    drift that is always there.
     """
-    lengths = np.sqrt(np.vecdot(inputs, inputs))
-    pushes, largest = (1 - base) * pulls, (np.abs(pulls) @ lengths)[..., None]
-    drift = (np.where(active, 1.0, base) * pulls) @ inputs + rest
+
+    pulls: np.ndarray
+    active: np.ndarray
+    bound: np.ndarray
+    inputs: np.ndarray
+    slope: float
+    rest: np.ndarray
+
+
+def held_drift(at: Contact) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the shares (..., n) in [0, 1], drift (..., d) and rates (..., n) of units at their boundaries.
+
+    A datum that attracts (its own active side pushes back) takes the share of its force that makes the drift
+    shortest, every other one on a boundary counts as inactive.
+    """
+    lengths = np.sqrt(np.vecdot(at.inputs, at.inputs))
+    pushes, largest = (1 - at.slope) * at.pulls, (np.abs(at.pulls) @ lengths)[..., None]
+    drift = (np.where(at.active, 1.0, at.slope) * at.pulls) @ at.inputs + at.rest
     # Unit inputs and a relative drift: forces of very different size are resolved equally well.
-    units, relative = inputs / lengths[:, None], drift / np.where(largest > 0, largest, 1.0)
-    most = np.where(bound, np.maximum(-pushes * lengths, 0.0), 0.0) / np.where(largest > 0, largest, 1.0)
+    units, relative = at.inputs / lengths[:, None], drift / np.where(largest > 0, largest, 1.0)
+    most = np.where(at.bound, np.maximum(-pushes * lengths, 0.0), 0.0) / np.where(largest > 0, largest, 1.0)
     used = np.clip(relative @ units.T, 0.0, most)
     for unit in map(tuple, np.argwhere((most > 0).sum(axis=-1) > 1)):
         several = most[unit] > 0
         used[unit][several] = _bounded_least_squares(units[several].T, relative[unit], most[unit][several])
     shares = np.divide(used, most, out=np.zeros_like(most), where=used > NO_MOTION * most)
     shares = np.minimum(shares, 1.0)
-    drift = drift + (shares * pushes) @ inputs
-    return shares, drift, drift @ inputs.T
+    drift = drift + (shares * pushes) @ at.inputs
+    return shares, drift, drift @ at.inputs.T
 
 
 def _bounded_least_squares(matrix: np.ndarray, target: np.ndarray, most: np.ndarray) -> np.ndarray:
@@ -107,74 +124,94 @@ def _bounded_least_squares(matrix: np.ndarray, target: np.ndarray, most: np.ndar
     return lsq_linear(matrix, target, (0, most), method="bvls", tol=1e-15).x
 
 
-def settle(
-    pulls: np.ndarray, active: np.ndarray, bound: np.ndarray, inputs: np.ndarray, base: float,
-    rest: np.ndarray, still: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
+def settle(at: Contact, still: np.ndarray) -> tuple[Contact, np.ndarray, np.ndarray]:
     """Decide what a unit does at the boundaries it sits on: enter, leave, stay frozen, or slide.
 
-    Arguments as in :func:`held_drift`; rates up to ``still`` (n,) count as zero.  Returns the new pattern
-    (n,), the data that hold the unit (n,), their shares (n,) and the drift (d,).
+    Rates up to ``still`` (n,) count as zero.  Returns the contact that is left, the shares (n,) of the data
+    that hold the unit, and its drift (d,).
     """
-    active, bound = active.copy(), bound.copy()
     while True:
-        shares, drift, rates = held_drift(pulls, active, bound, inputs, base, rest)
-        enters = bound & (rates > still)
+        shares, drift, rates = held_drift(at)
+        enters = at.bound & (rates > still)
         if not enters.any():
-            bound &= rates >= -still
-            return active, bound, np.where(bound, shares, 0.0), drift
-        active |= enters
-        bound &= ~enters
+            bound = at.bound & (rates >= -still)
+            return at._replace(bound=bound), np.where(bound, shares, 0.0), drift
+        at = at._replace(active=at.active | enters, bound=at.bound & ~enters)
 
 
+@dataclass(frozen=True)
 class Boundaries:
-    """The state (``OFF``, ``HELD``, ``ON``) of each pair of a neuron and a datum, and the rule that changes
-    it.
+    """The state (m, n) of pairs of a neuron and a datum, ``OFF``, ``HELD`` or ``ON``, and what changes it.
 
-    ``inputs`` is (n, d), ``m`` the number of neurons, ``slope`` the leaky slope.  ``state`` is (m, n),
-    ``gates`` (m, n) the derivatives of the activation.  In the methods ``signs`` (m,) are those of the output
-    weights, ``forces`` and their ``errors`` (n,); a rate that these errors can explain counts as zero, so
-    that a unit rests on its boundaries when there is nothing left to decide by.  Weights have any scale.
+    ``slope`` is the leaky one.  Of the neurons that are held, unless nothing can move them, ``complements``
+    has the projections (d, d) on the complement of their inputs.  In the methods ``signs`` (m,) are those of
+    the output weights, ``forces`` and their ``errors`` (n,); a rate that these errors can explain counts as
+    zero, so that a unit rests on its boundaries when there is nothing left to decide by.  Weights have any
+    scale.  What changes states returns other boundaries.
     """
 
-    def __init__(self, inputs: np.ndarray, m: int, slope: float) -> None:
-        self.inputs, self.slope = inputs, slope
-        self.norms = np.linalg.norm(inputs, axis=1)
-        self.units = inputs / self.norms[:, None]
-        self.lines = Lines(inputs)
-        gram = (units := self.units[self.lines.first]) @ units.T
-        # With orthogonal inputs nothing moves what is held, unless a line reaches to both sides.
-        self.orthogonal = bool((np.abs(gram - np.eye(len(gram))) <= ROUNDING).all())
-        self.orthogonal &= bool((self.lines.ratios > 0).all())
-        self.state = np.full((m, len(inputs)), OFF)
-        self.gates = np.full(self.state.shape, slope, dtype=float)
-        self._complements: dict[int, np.ndarray] = {}
-        self._refresh(())
+    lines: Lines
+    slope: float
+    state: np.ndarray
+    complements: dict[int, np.ndarray]
 
-    def start(self, w: np.ndarray) -> np.ndarray:
-        """Set every state from weights (m, d); return the neurons at zero, yet to be settled."""
-        z, small = w @ self.units[self.lines.first].T, ROUNDING * np.linalg.norm(w, axis=1)[:, None]
-        self.state = self.lines.states(np.where(z > small, ON, np.where(z < -small, OFF, HELD)))
-        self._refresh(range(len(w)))
-        return np.flatnonzero((self.state == HELD).any(axis=1))
+    @classmethod
+    def at(cls, w: np.ndarray, lines: Lines, slope: float) -> Boundaries:
+        """Return the boundaries of weights (m, d); neurons at zero have yet to be settled."""
+        z = w @ lines.units[lines.first].T
+        small = ROUNDING * np.linalg.norm(w, axis=1)[:, None]
+        state = lines.states(np.where(z > small, ON, np.where(z < -small, OFF, HELD)))
+        return cls(lines, slope, state, {})._with(state, range(len(w)))
 
-    def _refresh(self, neurons: Iterable[int]) -> None:
-        """Bring the gates and the projections of some neurons up to date with their states."""
+    def _with(self, state: np.ndarray, neurons: Iterable[int]) -> Boundaries:
+        """Return the boundaries with another ``state``, in which some neurons differ."""
+        complements = self.complements.copy()
         for neuron in neurons:
-            self.gates[neuron] = np.where(self.state[neuron] == ON, 1.0, self.slope)
-            at_zero = self.state[neuron] == HELD
-            if at_zero.any() and not self.orthogonal:
-                self._complements[neuron] = self._complement(at_zero)
+            at_zero = state[neuron] == HELD
+            if at_zero.any() and not self.lines.orthogonal:
+                complements[neuron] = self._complement(at_zero)
             else:
-                self._complements.pop(neuron, None)
-        self.seen = (self.state == ON).any(axis=0) | (self.slope > 0)
-        self.decides = self.seen | (self.state == HELD).any(axis=0)
-        self.all_seen = bool(self.seen.all())
-        self.held = np.array(list(self._complements), dtype=int)
-        self.projections = np.array(list(self._complements.values()))
+                complements.pop(neuron, None)
+        return replace(self, state=state, complements=complements)
+
+    def _changed(self, neuron: int, states: np.ndarray | int) -> Boundaries:
+        """Return the boundaries with other ``states`` (n,) of a neuron."""
+        state = self.state.copy()
+        state[neuron] = states
+        return self._with(state, (neuron,))
+
+    @cached_property
+    def gates(self) -> np.ndarray:
+        """The derivatives (m, n) of the activation."""
+        return np.where(self.state == ON, 1.0, self.slope)
+
+    @cached_property
+    def seen(self) -> np.ndarray:
+        """Which data (n,) move some neuron."""
+        return (self.state == ON).any(axis=0) | (self.slope > 0)
+
+    @cached_property
+    def all_seen(self) -> bool:
+        """Whether all data do."""
+        return bool(self.seen.all())
+
+    @cached_property
+    def decides(self) -> np.ndarray:
+        """Which data (n,) move a neuron, or hold one."""
+        return self.seen | (self.state == HELD).any(axis=0)
+
+    @cached_property
+    def held(self) -> np.ndarray:
+        """The neurons (k,) that a boundary holds, and something may move along it."""
+        return np.array(list(self.complements), dtype=int)
+
+    @cached_property
+    def projections(self) -> np.ndarray:
+        """Their complements (k, d, d)."""
+        return np.array(list(self.complements.values()))
 
     def _complement(self, rows: np.ndarray) -> np.ndarray:
-        x, d = self.units[rows], self.inputs.shape[1]
+        x, d = self.lines.units[rows], self.lines.data.shape[1]
         if len(x) == 1 < d:
             return np.eye(d) - x.T @ x
         if len(x) >= d and np.linalg.matrix_rank(x) == d:
@@ -183,15 +220,15 @@ class Boundaries:
 
     def drive(self, forces: np.ndarray) -> np.ndarray:
         """Return ``D_j``, the velocity of neuron j per unit of its output weight, (m, d)."""
-        drive = (self.gates * forces) @ self.inputs
-        if self.held.size:
+        drive = (self.gates * forces) @ self.lines.data
+        if self.complements:
             drive[self.held] = np.matvec(self.projections, drive[self.held])
         return drive
 
     def drives(self) -> np.ndarray:
         """Return what a force of one at each of the data drives, (n, m, d)."""
-        drives = self.gates.T[:, :, None] * self.inputs[:, None]
-        if self.held.size:
+        drives = self.gates.T[:, :, None] * self.lines.data[:, None]
+        if self.complements:
             drives[:, self.held] = np.matvec(self.projections, drives[:, self.held])
         return drives
 
@@ -209,18 +246,16 @@ class Boundaries:
     def distances(self, w: np.ndarray) -> np.ndarray:
         """Return how far pairs (..., m, n) are from leaving their side, for weights (..., m, d)."""
         small = ROUNDING * np.sqrt(np.vecdot(w, w))
-        return self.state * (w @ self.units.T) + small[..., None]
+        return self.state * (w @ self.lines.units.T) + small[..., None]
 
     def _still(self, forces: np.ndarray, errors: np.ndarray) -> np.ndarray:
-        return ((NO_MOTION * np.abs(forces) + errors) @ self.norms)[..., None] * self.norms
+        return ((NO_MOTION * np.abs(forces) + errors) @ self.lines.norms)[..., None] * self.lines.norms
 
-    def _place(
-        self, neurons: int | np.ndarray, signs: np.ndarray, forces: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float, np.ndarray]:
-        """Return the pulls of lines on neurons, those above zero and at zero, and what else moves them."""
+    def _contact(self, neurons: int | np.ndarray, signs: np.ndarray, forces: np.ndarray) -> Contact:
+        """Return the contact of neurons with the boundaries of lines."""
         state = self.state[neurons][..., self.lines.first]
         pulls, rest = self.lines.merged(signs[..., neurons, None] * forces, self.slope)
-        return pulls, state == ON, state == HELD, self.lines.inputs, self.slope, rest
+        return Contact(pulls, state == ON, state == HELD, self.lines.inputs, self.slope, rest)
 
     def grip(
         self, neurons: np.ndarray, signs: np.ndarray, forces: np.ndarray, errors: np.ndarray
@@ -230,40 +265,40 @@ class Boundaries:
         ``neurons`` is (k,), ``signs`` (..., m) and ``forces`` (..., n); of other pairs it is infinite.
         """
         still = self._still(forces, errors)[..., None, :]
-        *_, rates = held_drift(*self._place(neurons, signs, forces[..., None, :]))
+        *_, rates = held_drift(self._contact(neurons, signs, forces[..., None, :]))
         # Noticed at twice the size at which `settle` acts, so that it does act.
         of_lines = (2 * still[..., self.lines.first] - np.abs(rates))[..., self.lines.index]
         return np.where(self.state[neurons] == HELD, of_lines, np.inf)
 
-    def arrive(self, pair: tuple[int, int], w: np.ndarray) -> np.ndarray:
-        """Put a pair on its boundary; return weights (m, d) with the neuron's held data at zero."""
-        neuron, datum = pair
-        self.state[neuron, self.lines.index == self.lines.index[datum]] = HELD
-        self._refresh(())
-        projected = w.copy()
-        projected[neuron] = self._complement(self.state[neuron] == HELD) @ w[neuron]
-        return projected
+    def arrived(self, neuron: int, datum: int, w: np.ndarray) -> tuple[Boundaries, np.ndarray]:
+        """Return the boundaries with a pair at zero, and the neuron's weights (d,), with its data there."""
+        along = self.lines.index == self.lines.index[datum]
+        there = self._changed(neuron, np.where(along, HELD, self.state[neuron]))
+        complement = there.complements.get(neuron)
+        if complement is None:
+            complement = self._complement(there.state[neuron] == HELD)
+        return there, complement @ w
 
-    def settle(self, neuron: int, signs: np.ndarray, forces: np.ndarray, errors: np.ndarray) -> None:
-        """Choose the states of all pairs of a neuron that are at zero."""
+    def settled(self, neuron: int, signs: np.ndarray, forces: np.ndarray, errors: np.ndarray) -> Boundaries:
+        """Return the boundaries with the states of all pairs of a neuron chosen that are at zero."""
         still = self._still(forces, errors)[self.lines.first]
-        active, bound, *_ = settle(*self._place(neuron, signs, forces), still)
-        self.state[neuron] = self.lines.states(np.where(active, ON, np.where(bound, HELD, OFF)))
-        self._refresh((neuron,))
+        (_, active, bound, *_), *_ = settle(self._contact(neuron, signs, forces), still)
+        return self._changed(neuron, self.lines.states(np.where(active, ON, np.where(bound, HELD, OFF))))
 
-    def cross_origin(self, neuron: int, signs: np.ndarray, forces: np.ndarray, errors: np.ndarray) -> None:
-        """Choose the states of a neuron whose weights are zero, as happens when these are not balanced.
+    def past_origin(
+        self, neuron: int, signs: np.ndarray, forces: np.ndarray, errors: np.ndarray
+    ) -> Boundaries:
+        """Return the boundaries with a neuron past ``w = 0``, where it comes when layers are not balanced.
 
         It goes straight on if its opposite pattern carries it away, held data staying held; otherwise all its
         data are at zero, and are settled as such.
         """
-        self.state[neuron] = -self.state[neuron]
-        self.settle(neuron, signs, forces, errors)
-        rates = signs[neuron] * self.inputs @ self.drive(forces)[neuron]
-        free = self.state[neuron] != HELD
-        if not (self.state[neuron] * rates > self._still(forces, errors))[free].all():
-            self.state[neuron] = HELD
-            self.settle(neuron, signs, forces, errors)
+        ahead = self._changed(neuron, -self.state[neuron]).settled(neuron, signs, forces, errors)
+        rates = signs[neuron] * self.lines.data @ ahead.drive(forces)[neuron]
+        state = ahead.state[neuron]
+        if (state * rates > self._still(forces, errors))[state != HELD].all():
+            return ahead
+        return ahead._changed(neuron, HELD).settled(neuron, signs, forces, errors)
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,11 @@ class Forces:
     def __init__(self, task: Task) -> None:
         self.task, self.minus_share = task, -task.share
 
-    def at(self, outputs: np.ndarray) -> np.ndarray:
+    def at(self, outputs: np.ndarray, boundaries: Boundaries) -> np.ndarray:
         """Return the forces (..., n) at outputs (..., n), in the time of the method that follows them."""
         return self.minus_share * self.task.loss.slope(outputs, self.task.labels)
 
-    def errors(self, outputs: np.ndarray, shift: np.ndarray) -> np.ndarray:
+    def errors(self, outputs: np.ndarray, shift: np.ndarray, boundaries: Boundaries) -> np.ndarray:
         """Return by how much the forces (n,) change when the outputs move by ``shift`` (n,)."""
         low, here, high = (self.task.loss.slope(outputs + k * shift, self.task.labels) for k in (-1, 0, 1))
         # The smaller change: a kink of the loss is no error.
@@ -30,10 +30,7 @@ class Forces:
 
 @dataclass(frozen=True)
 class Field:
-    """The velocity of states, under the present states of the boundaries and of the kinks of the loss.
-
-    These alone change, and only when a run comes to an event; then the field is another one.
-    """
+    """The velocity of states under given boundaries and kinks of the loss: when these change, another."""
 
     task: Task
     boundaries: Boundaries
@@ -55,7 +52,7 @@ class Field:
     def forces(self, state: np.ndarray, v: np.ndarray, c: np.ndarray) -> np.ndarray:
         """Return the forces (n,) of a state with its v and c; without kinks, of states (..., size)."""
         if self.kinks is None:
-            return self.law.at(self.outputs(v, c))
+            return self.law.at(self.outputs(v, c), self.boundaries)
         needed = (self.kinks.state == HELD).any()
         gradients = self.margin_gradients(state) if needed else np.zeros((len(self.task.labels), 1))
         return self.task.share * self.task.labels * self.kinks.pushes(gradients)
@@ -79,7 +76,7 @@ class Field:
         # It is at most rtol as a root mean square over the state, and moves an output along its gradient.
         gradients = self.gradients(state)
         shift = self.rtol * np.sqrt(state.size) * np.sqrt(np.vecdot(gradients, gradients))
-        return self.law.errors(self.outputs(*self.coordinates.split(state)), shift)
+        return self.law.errors(self.outputs(*self.coordinates.split(state)), shift, self.boundaries)
 
     def has_loss_below(self, threshold: float, state: np.ndarray) -> bool:
         """Say whether the total loss of a state is at most ``threshold``."""
@@ -96,7 +93,7 @@ class Field:
     def driven(self, state: np.ndarray, v: np.ndarray, c: np.ndarray, forces: np.ndarray) -> np.ndarray:
         """Return the velocity (size,) of a state with its v and c under forces (n,)."""
         drive = self.boundaries.drive(forces)
-        if self.boundaries.held.size:
+        if self.boundaries.complements:
             v = self.boundaries.steady(v, np.copysign(1.0, c), drive)
         return self.coordinates.velocity(state, v, drive)
 

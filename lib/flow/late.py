@@ -16,11 +16,12 @@ import numpy as np
 from scipy.integrate import DenseOutput, OdeSolver, Radau
 from scipy.optimize import brentq
 
+from lib.flow.boundaries import Boundaries
 from lib.flow.coordinates import TRIAL, Referred
 from lib.flow.field import Field, Forces
 from lib.flow.methods import Explicit, Stretch, time_reached
 from lib.flow.run import Run
-from lib.flow.trajectory import Moment, Piece, Reason, Stop, Trajectory, Weights
+from lib.flow.trajectory import Moment, Piece, Reason, Stop, Task, Trajectory, Weights
 
 _EXPLICIT_STEPS = 2000  # at most, before the late phase begins
 _NEWTON = 1e-9  # tolerance below which the implicit method's equations drown in rounding
@@ -58,7 +59,7 @@ def _rates(field: Field, state: np.ndarray) -> np.ndarray:
     v, c = coordinates.split(state)
     # What each datum of force one adds to the velocity, (n, size).
     velocities = coordinates.velocity(state, v, boundaries.drives())
-    block = velocities.T @ _law(field).rates(field.outputs(v, c)) @ field.gradients(state)
+    block = velocities.T @ _law(field).rates(field.outputs(v, c), boundaries) @ field.gradients(state)
     return block + coordinates.coupling(boundaries.drive(field.forces(state, v, c)))
 
 
@@ -66,7 +67,7 @@ def _rest(field: Field, now: Moment, end: Stop) -> Stop | None:
     """Say why a run stops where its drives balance: ``end`` where it rests for ever."""
     state = field.coordinates.pack(now.weights)
     forces = field.forces(state, *field.coordinates.split(state))
-    pushes = field.boundaries.gates * np.abs(forces) * field.boundaries.norms
+    pushes = field.boundaries.gates * np.abs(forces) * field.boundaries.lines.norms
     sums = pushes.sum(axis=1)
     drive = field.boundaries.drive(forces)
     if (np.sqrt(np.vecdot(drive, drive)) > _BALANCE * sums).any():
@@ -84,30 +85,29 @@ def _rest(field: Field, now: Moment, end: Stop) -> Stop | None:
 class _TailForces(Forces):
     """The forces over the total loss of the data that are seen, ``c_i |l'_i| / sum_k c_k l_k``."""
 
-    def __init__(self, field: Field) -> None:
-        super().__init__(field.task)
-        assert field.task.loss.tail is not None
-        self.boundaries, self.tail = field.boundaries, field.task.loss.tail
-        self.log_share = np.log(field.task.share) + self.tail.log_factor
+    def __init__(self, task: Task) -> None:
+        super().__init__(task)
+        assert task.loss.tail is not None
+        self.tail, self.log_share = task.loss.tail, np.log(task.share) + task.loss.tail.log_factor
 
-    def scaled(self, outputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def scaled(self, outputs: np.ndarray, boundaries: Boundaries) -> tuple[np.ndarray, np.ndarray]:
         """Return the forces (..., n), and the logarithm (...) of the loss that they are divided by."""
-        margins, boundaries = self.task.labels * outputs, self.boundaries
+        margins = self.task.labels * outputs
         log_losses, log_slopes = self.tail.log_value(margins) + self.log_share, self.tail.log_slope(margins)
         # What no neuron sees moves none: its loss, which stays for ever, would slow the clock down.
         total = _log_sum_exp(log_losses if boundaries.all_seen else log_losses[..., boundaries.seen])
         sizes = np.exp(np.minimum(log_slopes + (self.log_share - total[..., None]), TRIAL))
         return self.task.labels * (sizes if boundaries.all_seen else sizes * boundaries.decides), total
 
-    def at(self, outputs: np.ndarray) -> np.ndarray:
-        return self.scaled(outputs)[0]
+    def at(self, outputs: np.ndarray, boundaries: Boundaries) -> np.ndarray:
+        return self.scaled(outputs, boundaries)[0]
 
-    def errors(self, outputs: np.ndarray, shift: np.ndarray) -> np.ndarray:
-        return np.abs(self.at(outputs)) * np.expm1(np.minimum(shift, 1.0))
+    def errors(self, outputs: np.ndarray, shift: np.ndarray, boundaries: Boundaries) -> np.ndarray:
+        return np.abs(self.at(outputs, boundaries)) * np.expm1(np.minimum(shift, 1.0))
 
-    def rates(self, outputs: np.ndarray) -> np.ndarray:
+    def rates(self, outputs: np.ndarray, boundaries: Boundaries) -> np.ndarray:
         """Return the derivatives (n, n) of the forces in the outputs."""
-        forces, labels = self.at(outputs), self.task.labels
+        forces, labels = self.at(outputs, boundaries), self.task.labels
         bends = np.abs(forces) * self.tail.slope_rate(labels * outputs)
         return np.outer(forces, forces) + np.diag(bends)
 
@@ -132,13 +132,13 @@ class Late(Explicit):
     def enters(self, field: Field, now: Moment) -> tuple[Field, float]:
         coordinates = Referred(now.weights, trains_outputs=field.trains_outputs)
         rtol = max(field.rtol, _NEWTON)
-        return replace(field, coordinates=coordinates, rtol=rtol, law=_TailForces(field)), 0.0
+        return replace(field, coordinates=coordinates, rtol=rtol, law=_TailForces(field.task)), 0.0
 
     def velocity(self, field: Field, _s: float, state: np.ndarray) -> np.ndarray:
         """Return the velocity (size + 1,) of a state in the time of the method."""
         inner, velocity = state[:-1], np.empty(len(state))
         v, c = field.coordinates.split(inner)
-        forces, log_loss = _law(field).scaled(field.outputs(v, c))
+        forces, log_loss = _law(field).scaled(field.outputs(v, c), field.boundaries)
         velocity[:-1] = field.driven(inner, v, c, forces)
         velocity[-1] = np.exp(min(-log_loss - state[-1], TRIAL))
         return velocity
@@ -146,7 +146,8 @@ class Late(Explicit):
     def jacobian(self, field: Field, _s: float, state: np.ndarray) -> np.ndarray:
         """Return the derivatives of `velocity`: those of the weights, then the clock's."""
         inner, jacobian = state[:-1], np.zeros((len(state), len(state)))
-        forces, log_loss = _law(field).scaled(field.outputs(*field.coordinates.split(inner)))
+        outputs = field.outputs(*field.coordinates.split(inner))
+        forces, log_loss = _law(field).scaled(outputs, field.boundaries)
         speed = np.exp(min(-log_loss - state[-1], TRIAL))
         jacobian[:-1, :-1] = _rates(field, inner)
         # d log L / d margin = -|l'_i| / sum l.

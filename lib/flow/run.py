@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from scipy.integrate import DenseOutput, OdeSolver
 from scipy.linalg import LinAlgWarning
 from scipy.optimize import brentq
 
-from lib.flow.boundaries import ON, Boundaries
+from lib.flow.boundaries import HELD, ON, Boundaries, Lines
 from lib.flow.coordinates import Balanced, Coordinates, Referred, Span
 from lib.flow.early import balanced_phase, general_phase, log_output_bound
 from lib.flow.field import Field, Forces
@@ -34,7 +35,7 @@ class Run:
         coordinates: Coordinates = Referred(start, trains_outputs=both)
         if self.balanced:
             coordinates = Balanced(start.signs, span.inputs.shape[1])
-        boundaries = Boundaries(span.inputs, len(start.signs), slope)
+        boundaries = Boundaries.at(span.directions, Lines(span.inputs), slope)
         self.field = Field(reduced, boundaries, coordinates, Forces(reduced), both, rtol)
         self.span, self.task, self.slope = span, task, slope
         self.moments = [Moment(0.0, 0.0, -np.inf, start)]
@@ -86,33 +87,37 @@ class Run:
         self._settle_start()
         if tiny and not self.balanced:
             for step in general_phase(
-                start, field.boundaries, -share * slopes, ceiling, until, self._turn,
+                start, self.field.boundaries, -share * slopes, ceiling, until, self._turn,
                 trains_outputs=field.trains_outputs,
             ):  # fmt: skip
                 self.record(*step)
 
     def _settle_start(self) -> None:
         """Set the states of boundaries and kinks from the last weights recorded."""
-        weights, state = self.now.weights, self.state()
-        at_zero = self.field.boundaries.start(weights.directions)
-        v, c = self.field.coordinates.split(state)
-        self.field = field = self.field.with_kinks(state)
-        forces, errors = field.forces(state, v, c), field.errors(state)
-        for neuron in at_zero:
-            field.boundaries.settle(neuron, weights.signs, forces, errors)
-
-    def _turn(self, time: float, weights: Weights, pairs: list[tuple[int, int]]) -> Weights:
-        """Put pairs on their boundary, choose their neurons' states anew, and record gains and losses."""
-        vanished = self.field.coordinates.vanished(weights.log_norms)
-        self.field, state = self.field.fitted(weights)
-        field, boundaries, w = self.field, self.field.boundaries, weights.directions
-        was_on = boundaries.state == ON
-        for pair in pairs:
-            if vanished[pair[0]]:
-                w = np.where(np.arange(len(w))[:, None] == pair[0], 0.0, w)
-            else:
-                w = boundaries.arrive(pair, w)
+        weights, state, boundaries = self.now.weights, self.state(), self.field.boundaries
+        boundaries = Boundaries.at(weights.directions, boundaries.lines, self.slope)
+        field = replace(self.field, boundaries=boundaries).with_kinks(state)
         forces, errors = field.forces(state, *field.coordinates.split(state)), field.errors(state)
+        for neuron in np.flatnonzero((boundaries.state == HELD).any(axis=1)).tolist():
+            boundaries = boundaries.settled(neuron, weights.signs, forces, errors)
+        self.field = replace(field, boundaries=boundaries)
+
+    def _turn(
+        self, time: float, weights: Weights, pairs: list[tuple[int, int]]
+    ) -> tuple[Weights, Boundaries]:
+        """Put pairs on their boundary, choose their neurons' states anew, and record gains and losses.
+
+        Return the weights there, and the boundaries from there on.
+        """
+        vanished = self.field.coordinates.vanished(weights.log_norms)
+        field, state = self.field.fitted(weights)
+        forces, errors = field.forces(state, *field.coordinates.split(state)), field.errors(state)
+        boundaries, w = field.boundaries, weights.directions.copy()
+        for neuron, datum in pairs:
+            if vanished[neuron]:
+                w[neuron] = 0.0
+            else:
+                boundaries, w[neuron] = boundaries.arrived(neuron, datum, w[neuron])
         sizes = np.linalg.norm(w, axis=1)
         with np.errstate(divide="ignore"):
             log_norms = weights.log_norms + (0.0 if self.balanced else np.log(sizes))
@@ -121,15 +126,16 @@ class Run:
         signs = weights.signs
         if field.trains_outputs and not self.balanced:  # just after: some may pass zero here
             passing = weights.log_outputs < weights.log_norms + np.log(1e-12)
-            growth = np.einsum("md,md->m", boundaries.drive(forces), weights.directions)
+            growth = np.einsum("md,md->m", field.boundaries.drive(forces), weights.directions)
             signs = np.where(passing, np.sign(growth), signs)
         for neuron in {neuron for neuron, _ in pairs}:
-            choose = boundaries.cross_origin if vanished[neuron] else boundaries.settle
-            choose(neuron, signs, forces, errors)
+            chosen = boundaries.past_origin if vanished[neuron] else boundaries.settled
+            boundaries = chosen(neuron, signs, forces, errors)
         is_on = boundaries.state == ON
-        for neuron, datum in np.argwhere(is_on != was_on):
+        for neuron, datum in np.argwhere(is_on != (field.boundaries.state == ON)):
             self.events.append(Event(time, int(neuron), int(datum), bool(is_on[neuron, datum])))
-        return weights
+        self.field = replace(field, boundaries=boundaries)
+        return weights, boundaries
 
     def integrate(self, method: Explicit, loss_below: float, max_steps: int) -> Stop:
         """Follow smooth pieces from the last moment recorded on, and return why the run stops."""
@@ -174,7 +180,7 @@ class Run:
         self.field = field = field.at_kinks(data, inner)
         low, outgrown = field.has_loss_below(loss_below, inner), method.outgrown(stretch, state)
         if pairs:
-            moment = moment._replace(weights=self._turn(moment.time, moment.weights, pairs))
+            moment = moment._replace(weights=self._turn(moment.time, moment.weights, pairs)[0])
         self.record(moment, path)
         if pairs or data:
             self.turned_at = s

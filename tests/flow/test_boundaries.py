@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from lib.flow import gradient_flow
 from lib.flow.alignment import alignment_phase
-from lib.flow.boundaries import BEYOND, HELD, SHORT, Boundaries, Kinks, Lines, held_drift
+from lib.flow.boundaries import BEYOND, HELD, SHORT, Boundaries, Contact, Kinks, Lines, held_drift
 from lib.models.two_layer import Start, TwoLayer
 from lib.training.losses import EXPONENTIAL, HINGE, LOGISTIC, SQUARE
 from tests.flow.problems import CLOUD, CLOUD_LABELS, unbalanced
@@ -134,7 +134,7 @@ def test_shares_that_hold_a_unit_are_complementary_to_its_rates(slope):
         x[4] = x[0]  # boundaries may coincide
         pulls = rng.standard_normal(5) * 10 ** rng.uniform(-6, 0, size=5)
         bound, active = rng.random((2, 5)) < 0.5
-        shares, _, rates = held_drift(pulls, active & ~bound, bound, x, slope, np.zeros(4))
+        shares, _, rates = held_drift(Contact(pulls, active & ~bound, bound, x, slope, np.zeros(4)))
         attracting, small = bound & (pulls < 0), 1e-12 * np.abs(pulls).sum() * (x**2).sum()
         assert ((shares >= 0) & (shares <= 1))[attracting].all() and not shares[~attracting].any()
         assert (rates[attracting & (shares < 1)] < small).all()
@@ -143,7 +143,7 @@ def test_shares_that_hold_a_unit_are_complementary_to_its_rates(slope):
 
 def test_forces_that_are_nothing_beside_others_hold_no_unit():
     pulls, bound = np.array([1e10, -1e-318, -1e-318]), np.array([False, True, True])
-    shares, drift, _ = held_drift(pulls, ~bound, bound, np.eye(3), 0.0, np.zeros(3))
+    shares, drift, _ = held_drift(Contact(pulls, ~bound, bound, np.eye(3), 0.0, np.zeros(3)))
     assert not shares.any() and drift.tolist() == [1e10, 0.0, 0.0]
 
 
@@ -225,11 +225,14 @@ def test_a_neuron_at_the_origin_goes_where_its_pattern_carries_it():
     for seed in range(200):
         rng = np.random.default_rng(seed)
         x, forces = rng.standard_normal((4, 3)), rng.standard_normal(4)
-        boundaries, sign = Boundaries(x, 1, 0.0), rng.choice([-1.0, 1.0], 1)
-        boundaries.start(rng.standard_normal((1, 3)))
-        boundaries.cross_origin(0, sign, forces, np.zeros(4))
-        rates = sign[0] * x @ boundaries.drive(forces)[0]
-        assert (boundaries.state[0] * rates >= -1e-9).all()
+        sign, w = rng.choice([-1.0, 1.0], 1), rng.standard_normal((1, 3))
+        before = Boundaries.at(w, Lines(x), 0.0)
+        beyond = before.past_origin(0, sign, forces, np.zeros(4))
+        rates = sign[0] * x @ beyond.drive(forces)[0]
+        assert (beyond.state[0] * rates >= -1e-9).all()
+        np.testing.assert_array_equal(
+            before.state, np.sign(w @ x.T)
+        )  # those that it came from are as they were
 
 
 def kinks_at(*margins):
