@@ -36,7 +36,6 @@ class Field:
     boundaries: Boundaries
     coordinates: Coordinates
     law: Forces
-    trains_outputs: bool
     rtol: float
     kinks: Kinks | None = None
 
@@ -67,7 +66,7 @@ class Field:
         gates, inputs = self.boundaries.gates, self.task.inputs
         a = signs * np.exp(log_outputs)
         rows = (a[:, None] * self.boundaries.drives()).reshape(len(inputs), -1)
-        if self.trains_outputs:
+        if self.coordinates.trains_outputs:
             rows = np.hstack([rows, (gates * np.exp(log_norms)[:, None] * (w @ inputs.T)).T])
         return (self.task.share / self.task.share.max() * self.task.labels)[:, None] * rows  # ratios matter
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lib.checks import array, choice, number, whole
-from lib.flow.coordinates import Span
+from lib.flow.coordinates import Span, fitting
 from lib.flow.late import late_flow
 from lib.flow.methods import Explicit
 from lib.flow.run import Run
@@ -103,7 +103,9 @@ def gradient_flow(
             "allowed: a finite loss"
         )
     span = Span(task.inputs, first.directions)
-    run = Run(first._replace(directions=span.directions), span, task, train, slope, rtol)
+    first = first._replace(directions=span.directions)
+    coordinates = fitting(first, trains_outputs=train == "both")
+    run = Run(first, coordinates, span, task, slope, rtol)
     if until is not None:
         until = number("until", until, 0)
         run.align(until)
@@ -118,7 +120,7 @@ def gradient_flow(
             f"log_until is {late:g} with rtol {rtol:g}, allowed: a product of at most 1, for margins "
             "grow like the logarithm of time, and their errors, rtol times as large, pass for forces"
         )
-    return late_flow(run, late, loss_below, max_steps)
+    return late_flow(run, loss.tail, late, loss_below, max_steps)
 
 
 def _checked_start(start: Start | TwoLayer, slope: float | None, train: str) -> tuple[Weights, float]:

@@ -257,3 +257,13 @@ def test_a_datum_at_its_hinge_margin_leaves_only_when_something_moves_it(size):
     assert three.state.tolist() == [BEYOND, SHORT, SHORT]
     for push, stays in ((-0.1, False), (0.0, True), (0.3, True), (1.0, True), (1.5, False)):
         assert (resting.distances(np.array([1.0, 1.5]), np.array([push, 0.0]))[0] >= 0) == stays
+
+
+def test_rounding_at_a_hinge_margin_is_no_event_of_its_own():
+    """A datum that has just come to its margin, or left it, is within rounding of it: that ends no step."""
+    rng = np.random.default_rng(54)
+    x, y = rng.standard_normal((7, 2)), rng.choice([-1.0, 1.0], 7)
+    network = TwoLayer(0.5 * rng.standard_normal((3, 2)), 0.5 * rng.standard_normal(3))
+    coarse, fine = (gradient_flow(network, x, y, HINGE, until=8.0, rtol=rtol) for rtol in (1e-10, 1e-12))
+    assert coarse.stopped == "time reached 8" and len(coarse.times) < 100
+    np.testing.assert_allclose(coarse.network_at().w, fine.network_at().w, atol=1e-8)
