@@ -11,7 +11,7 @@ log-norms are kept apart, which is why a start of size 1e-1000 costs the same as
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -123,23 +123,24 @@ def alignment_phase(
     pulls, rest = lines.merged(signs[:, None] * forces, slope)
     largest = np.abs(forces) @ np.linalg.norm(inputs, axis=1)
     field = _Field(lines, slope, pulls, rest, largest)
-    arrival, stages = field.start(w), list[_Stage]()
-    before = lines.on(arrival.active, arrival.bound)
-    while arrival.neurons.size:
+    stage, stages = field.first(w), list[_Stage]()
+    while stage.neurons.size:
         if len(stages) > 100 * (len(inputs) + 1):  # pragma: no cover
-            raise RuntimeError(
-                f"neuron {arrival.neurons[0]} still changes its pattern after {len(stages)} stages"
-            )
-        stages.append(field.stage(arrival))
+            raise RuntimeError(f"neuron {stage.neurons[0]} changes its pattern in {len(stages)} stages")
         if not sliding:
-            _refuse_sliding(stages[-1], lines)
-        arrival = field.arrival(stages[-1], until)
-    return _phase(lines, before, stages)
+            _refuse_sliding(stage, lines)
+        stages.append(stage)
+        stage = field.after(stage, until)
+    return _phase(lines, lines.on(*field.sides(stages[0].directions)), stages)
 
 
 @dataclass(frozen=True)
-class _Arrival:
-    """Where neurons (k,) come to a new stage, and which lines (k, l) are then above zero, and at zero."""
+class _Stage:
+    """A stage of neurons (k,): since when, from where, what then drives them, and how it ends.
+
+    Of lines (k, l) some are ``active``, and some are ``bound`` at zero, where they hold neurons with their
+    ``shares``; after ``waits`` (k,), which may be infinite, neurons come to the lines ``met`` (k,).
+    """
 
     neurons: np.ndarray
     starts: np.ndarray
@@ -147,18 +148,8 @@ class _Arrival:
     log_norms: np.ndarray
     active: np.ndarray
     bound: np.ndarray
-
-
-@dataclass(frozen=True)
-class _Stage(_Arrival):
-    """A stage of neurons (k,), with what they do at their boundaries, and how it ends.
-
-    ``drifts`` (k, d) drive them, ``shares`` (k, l) are those of lines that hold them, and after ``waits``
-    (k,), which may be infinite, they come to the lines ``met`` (k,).
-    """
-
-    drifts: np.ndarray
     shares: np.ndarray
+    drifts: np.ndarray
     waits: np.ndarray
     met: np.ndarray
 
@@ -176,39 +167,20 @@ class _Field:
     rest: np.ndarray
     largest: float
 
-    def start(self, w: np.ndarray) -> _Arrival:
-        """Return where neurons of weights w (m, d) begin."""
-        units = Start.of(TwoLayer(w, np.zeros(len(w))))
-        heights = units.directions @ self.lines.inputs.T
+    def sides(self, directions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return for which lines (m, l) directions (m, d) are above zero, and for which they are at zero."""
+        heights = directions @ self.lines.inputs.T
         bound = np.abs(heights) <= _ON_BOUNDARY * self.lines.lengths
-        times = np.zeros(len(w))
-        return _Arrival(
-            np.arange(len(w)), times, units.directions, units.log_norms, (heights > 0) & ~bound, bound
-        )
+        return (heights > 0) & ~bound, bound
 
-    def stage(self, arrival: _Arrival) -> _Stage:
-        """Return the stage that neurons come to: they settle at their boundaries, and wait for the next."""
-        neurons, active, bound, inputs = arrival.neurons, arrival.active, arrival.bound, self.lines.inputs
-        still = NO_MOTION * self.lines.lengths * self.largest
-        drifts = (np.where(active, 1.0, self.slope) * self.pulls[neurons]) @ inputs + self.rest[neurons]
-        rates, shares = drifts @ inputs.T, np.zeros(active.shape)
-        pushed = (bound & (rates > still)).any(axis=1)
-        active, bound = active.copy(), bound & ((rates >= -still) | pushed[:, None])
-        for k in np.flatnonzero(pushed):
-            pulls, rest = self.pulls[neurons[k]], self.rest[neurons[k]]
-            contact = Contact(pulls, active[k], bound[k], inputs, self.slope, rest)
-            contact, shares[k], drifts[k] = settle(contact, still)
-            active[k], bound[k] = contact.active, contact.bound
-        drifts[np.linalg.norm(drifts, axis=1) <= NO_MOTION * self.largest] = 0.0
-        rates = drifts @ inputs.T
-        leaves = np.where(active, rates < -still, (rates > still) & ~bound)
-        waits = np.where(leaves, _crossing_times(arrival.directions, drifts, inputs), np.inf)
-        ends = {"waits": waits.min(axis=1), "met": waits.argmin(axis=1)}
-        settled = replace(arrival, active=active, bound=bound)
-        return _Stage(**vars(settled), drifts=drifts, shares=shares, **ends)
+    def first(self, w: np.ndarray) -> _Stage:
+        """Return the stage that neurons of weights w (m, d) begin with."""
+        units, m = Start.of(TwoLayer(w, np.zeros(len(w)))), len(w)
+        sides = self.sides(units.directions)
+        return self._stage(np.arange(m), np.zeros(m), units.directions, units.log_norms, *sides)
 
-    def arrival(self, stage: _Stage, until: float) -> _Arrival:
-        """Return where those neurons of a stage go on that come to a boundary before the time ``until``."""
+    def after(self, stage: _Stage, until: float) -> _Stage:
+        """Return the next stage of those neurons that come to a boundary before the time ``until``."""
         starts = stage.starts + stage.waits
         going = np.flatnonzero(np.isfinite(starts) & (starts <= until))
         neurons, met, every = stage.neurons[going], stage.met[going], np.arange(len(going))
@@ -222,7 +194,29 @@ class _Field:
         crosses = (stage.drifts @ self.lines.inputs.T)[going, met] + change > 0
         active[every, met] = ~active[every, met] & crosses
         bound[every, met] = ~active[every, met]
-        return _Arrival(neurons, starts[going], *moved, active, bound)
+        return self._stage(neurons, starts[going], *moved, active, bound)
+
+    def _stage(
+        self, neurons: np.ndarray, starts: np.ndarray, directions: np.ndarray, log_norms: np.ndarray,
+        active: np.ndarray, bound: np.ndarray,
+    ) -> _Stage:  # fmt: skip
+        """Return the stage that neurons come to: they settle at their boundaries, and wait for the next."""
+        inputs, still = self.lines.inputs, NO_MOTION * self.lines.lengths * self.largest
+        drifts = (np.where(active, 1.0, self.slope) * self.pulls[neurons]) @ inputs + self.rest[neurons]
+        rates, shares = drifts @ inputs.T, np.zeros(active.shape)
+        pushed = (bound & (rates > still)).any(axis=1)
+        active, bound = active.copy(), bound & ((rates >= -still) | pushed[:, None])
+        for k in np.flatnonzero(pushed):
+            pulls, rest = self.pulls[neurons[k]], self.rest[neurons[k]]
+            contact = Contact(pulls, active[k], bound[k], inputs, self.slope, rest)
+            contact, shares[k], drifts[k] = settle(contact, still)
+            active[k], bound[k] = contact.active, contact.bound
+        drifts[np.linalg.norm(drifts, axis=1) <= NO_MOTION * self.largest] = 0.0
+        rates = drifts @ inputs.T
+        leaves = np.where(active, rates < -still, (rates > still) & ~bound)
+        waits = np.where(leaves, _crossing_times(directions, drifts, inputs), np.inf)
+        begins = neurons, starts, directions, log_norms, active, bound, shares, drifts
+        return _Stage(*begins, waits.min(axis=1), waits.argmin(axis=1))
 
 
 def _refuse_sliding(stage: _Stage, lines: Lines) -> None:

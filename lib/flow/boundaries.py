@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -76,6 +75,22 @@ class Lines:
     def on(self, active: np.ndarray, bound: np.ndarray) -> np.ndarray:
         """Return which data (..., n) are above zero where lines (..., l) are above it, and at it."""
         return self.states(np.where(bound, 0, 2 * active - 1)) > 0
+
+    def complement(self, held: np.ndarray) -> np.ndarray:
+        """Return the projection (d, d) on the complement of those data (n,) that hold a unit."""
+        x, d = self.units[held], self.data.shape[1]
+        if len(x) == 1 < d:
+            return np.eye(d) - x.T @ x
+        if len(x) >= d and np.linalg.matrix_rank(x) == d:
+            return np.zeros((d, d))  # without rounding: a unit at the origin stays there
+        return np.eye(d) - np.linalg.pinv(x) @ x
+
+    def complements(self, state: np.ndarray, neurons: Iterable[int]) -> dict[int, np.ndarray]:
+        """Return those of the neurons that some datum holds in a state (m, n), unless nothing moves them."""
+        if self.orthogonal:
+            return {}
+        held = {neuron: state[neuron] == HELD for neuron in neurons}
+        return {neuron: self.complement(data) for neuron, data in held.items() if data.any()}
 
 
 class Contact(NamedTuple):
@@ -139,21 +154,28 @@ def settle(at: Contact, still: np.ndarray) -> tuple[Contact, np.ndarray, np.ndar
         at = at._replace(active=at.active | enters, bound=at.bound & ~enters)
 
 
-@dataclass(frozen=True)
 class Boundaries:
     """The state (m, n) of pairs of a neuron and a datum, ``OFF``, ``HELD`` or ``ON``, and what changes it.
 
-    ``slope`` is the leaky one.  Of the neurons that are held, unless nothing can move them, ``complements``
-    has the projections (d, d) on the complement of their inputs.  In the methods ``signs`` (m,) are those of
-    the output weights, ``forces`` and their ``errors`` (n,); a rate that these errors can explain counts as
-    zero, so that a unit rests on its boundaries when there is nothing left to decide by.  Weights have any
-    scale.  What changes states returns other boundaries.
+    Nothing of it ever changes: an event returns other boundaries.  ``slope`` is the leaky one, ``gates``
+    (m, n) are the derivatives of the activation; data that are ``seen`` move some neuron, and of those that
+    are not some ``decide``, since they hold one.  ``complements`` are the projections (d, d) by which held
+    neurons move, if something can move them.  In the methods ``signs`` (m,) are those of the output weights,
+    ``forces`` and their ``errors`` (n,); a rate that these errors can explain counts as zero, so that a unit
+    rests on its boundaries when there is nothing left to decide by.  Weights have any scale.
     """
 
-    lines: Lines
-    slope: float
-    state: np.ndarray
-    complements: dict[int, np.ndarray]
+    def __init__(
+        self, lines: Lines, slope: float, state: np.ndarray, complements: dict[int, np.ndarray]
+    ) -> None:
+        state.setflags(write=False)
+        self.lines, self.slope, self.state, self.complements = lines, slope, state, complements
+        self.gates = np.where(state == ON, 1.0, slope)
+        self.seen = (state == ON).any(axis=0) | (slope > 0)
+        self.decides = self.seen | (state == HELD).any(axis=0)
+        self.all_seen = bool(self.seen.all())
+        self.held = np.array(list(complements), dtype=int)
+        self.projections = np.array(list(complements.values()))
 
     @classmethod
     def at(cls, w: np.ndarray, lines: Lines, slope: float) -> Boundaries:
@@ -161,62 +183,14 @@ class Boundaries:
         z = w @ lines.units[lines.first].T
         small = ROUNDING * np.linalg.norm(w, axis=1)[:, None]
         state = lines.states(np.where(z > small, ON, np.where(z < -small, OFF, HELD)))
-        return cls(lines, slope, state, {})._with(state, range(len(w)))
-
-    def _with(self, state: np.ndarray, neurons: Iterable[int]) -> Boundaries:
-        """Return the boundaries with another ``state``, in which some neurons differ."""
-        complements = self.complements.copy()
-        for neuron in neurons:
-            at_zero = state[neuron] == HELD
-            if at_zero.any() and not self.lines.orthogonal:
-                complements[neuron] = self._complement(at_zero)
-            else:
-                complements.pop(neuron, None)
-        return replace(self, state=state, complements=complements)
+        return cls(lines, slope, state, lines.complements(state, range(len(w))))
 
     def _changed(self, neuron: int, states: np.ndarray | int) -> Boundaries:
         """Return the boundaries with other ``states`` (n,) of a neuron."""
         state = self.state.copy()
         state[neuron] = states
-        return self._with(state, (neuron,))
-
-    @cached_property
-    def gates(self) -> np.ndarray:
-        """The derivatives (m, n) of the activation."""
-        return np.where(self.state == ON, 1.0, self.slope)
-
-    @cached_property
-    def seen(self) -> np.ndarray:
-        """Which data (n,) move some neuron."""
-        return (self.state == ON).any(axis=0) | (self.slope > 0)
-
-    @cached_property
-    def all_seen(self) -> bool:
-        """Whether all data do."""
-        return bool(self.seen.all())
-
-    @cached_property
-    def decides(self) -> np.ndarray:
-        """Which data (n,) move a neuron, or hold one."""
-        return self.seen | (self.state == HELD).any(axis=0)
-
-    @cached_property
-    def held(self) -> np.ndarray:
-        """The neurons (k,) that a boundary holds, and something may move along it."""
-        return np.array(list(self.complements), dtype=int)
-
-    @cached_property
-    def projections(self) -> np.ndarray:
-        """Their complements (k, d, d)."""
-        return np.array(list(self.complements.values()))
-
-    def _complement(self, rows: np.ndarray) -> np.ndarray:
-        x, d = self.lines.units[rows], self.lines.data.shape[1]
-        if len(x) == 1 < d:
-            return np.eye(d) - x.T @ x
-        if len(x) >= d and np.linalg.matrix_rank(x) == d:
-            return np.zeros((d, d))  # without rounding: a unit at the origin stays there
-        return np.eye(d) - np.linalg.pinv(x) @ x
+        others = {other: part for other, part in self.complements.items() if other != neuron}
+        return Boundaries(self.lines, self.slope, state, others | self.lines.complements(state, (neuron,)))
 
     def drive(self, forces: np.ndarray) -> np.ndarray:
         """Return ``D_j``, the velocity of neuron j per unit of its output weight, (m, d)."""
@@ -274,10 +248,7 @@ class Boundaries:
         """Return the boundaries with a pair at zero, and the neuron's weights (d,), with its data there."""
         along = self.lines.index == self.lines.index[datum]
         there = self._changed(neuron, np.where(along, HELD, self.state[neuron]))
-        complement = there.complements.get(neuron)
-        if complement is None:
-            complement = self._complement(there.state[neuron] == HELD)
-        return there, complement @ w
+        return there, self.lines.complement(there.state[neuron] == HELD) @ w
 
     def settled(self, neuron: int, signs: np.ndarray, forces: np.ndarray, errors: np.ndarray) -> Boundaries:
         """Return the boundaries with the states of all pairs of a neuron chosen that are at zero."""

@@ -57,23 +57,15 @@ class Span:
 class Coordinates(Protocol):
     """What coordinates have to do; a state (size,) is what the integrator moves.
 
-    A further kind, which `fitting` then has to choose, would have to
-
-    1. say whether the output weights are among what moves (`trains_outputs`);
-    2. `pack` weights into a state, and read them from `states` (..., size) as `weights`, at any scale;
-    3. `split` states into scaled weights and factors, with which the outputs and all gates are computed;
-    4. give the `velocity` under drives, linear in these, and the `gradients` of the outputs;
-    5. be such that one absolute tolerance of a state is relative to the weights of each neuron, and say when
-       they have `outgrown` that, to be `renewed`;
-    6. say which neurons have `vanished` when they meet a boundary;
-    7. have an `affine` kind for the late phase, which may be their own;
-    8. stay as they are: no method writes into anything.
+    They are such that one absolute tolerance of a state is relative to the weights of each neuron, and no
+    method writes into anything.  A further kind is one that `fitting` returns.  ``trains_outputs`` says
+    whether the output weights move.
     """
 
     trains_outputs: bool
 
     def pack(self, weights: Weights) -> np.ndarray:
-        """Return the state of weights (m, ...)."""
+        """Return the state of weights (m, ...), at any scale."""
 
     def weights(self, states: np.ndarray) -> Weights:
         """Return the weights (..., m, ...) of states (..., size)."""
@@ -85,25 +77,25 @@ class Coordinates(Protocol):
         """
 
     def velocity(self, state: np.ndarray, v: np.ndarray, drive: np.ndarray) -> np.ndarray:
-        """Return the velocity (size,) of a state with its v under the drives D (m, d).
+        """Return the velocity (size,) of a state with its v under the drives D (m, d), linear in these.
 
-        If the coordinates are affine, also that (..., size) of states (..., size) or drives (..., m, d).
+        In affine coordinates also that (..., size) of states (..., size) or drives (..., m, d).
         """
 
     def gradients(self, state: np.ndarray, gates: np.ndarray, inputs: np.ndarray) -> np.ndarray:
         """Return the gradients (n, size) of the outputs in the state, given ``phi'`` (m, n)."""
 
     def outgrown(self, state: np.ndarray) -> bool:
-        """Say whether the coordinates should be renewed."""
+        """Say whether the tolerance no longer fits, so that the coordinates should be renewed."""
 
     def renewed(self, weights: Weights) -> Coordinates:
         """Return coordinates of this kind that fit weights (m, ...)."""
 
     def vanished(self, log_norms: np.ndarray) -> np.ndarray:
-        """Return which neurons (m,) are as good as at ``w = 0``."""
+        """Return which neurons (m,) that meet a boundary are as good as at ``w = 0``."""
 
     def affine(self, weights: Weights) -> Coordinates:
-        """Return coordinates that fit weights, whose velocity is affine in the state under given drives."""
+        """Return those of the late phase, whose velocity is affine in the state under given drives."""
 
 
 def fitting(start: Weights, *, trains_outputs: bool) -> Coordinates:

@@ -22,19 +22,9 @@ class Stretch(NamedTuple):
 
 
 class Method(ABC):
-    """What a method of integration has to do: it follows a run in a time ``s`` of its own.
+    """What a method has to do that follows a run in a time ``s`` of its own, which grows with the flow's.
 
-    That time grows with the time of the flow.  A method has to
-
-    1. say at which ``s`` it `enters` a run;
-    2. `start` from a moment of a run: return a stretch with a solver in ``s``, whose state has the weights
-       in coordinates that fit them, and with their field, which is made from the one given;
-    3. return the part of its states that the weights make (`of_weights`);
-    4. say where a step is cut if the run ends within it (`end_of_step`);
-    5. return the `moment` at any ``s`` of a step, and the path of the weights up to there;
-    6. say whether a stretch is `outgrown`, so that another has to start;
-    7. say why a run stops `at_rest`, if it does;
-    8. write into nothing: neither into itself nor into a run, a field or a moment.
+    It writes into nothing: neither into itself nor into a run, a field or a moment.
     """
 
     @abstractmethod
@@ -43,7 +33,10 @@ class Method(ABC):
 
     @abstractmethod
     def start(self, field: Field, now: Moment, first_step: float | None) -> Stretch:
-        """Return the stretch that starts from a moment, with a first step of a given length if any."""
+        """Return the stretch that starts from a moment, with a first step of a given length if any.
+
+        Its solver runs in ``s``, and its state has the weights in coordinates that fit them.
+        """
 
     @abstractmethod
     def of_weights(self, states: np.ndarray) -> np.ndarray:
