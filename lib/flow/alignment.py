@@ -123,7 +123,9 @@ def alignment_phase(
     pulls, rest = lines.merged(signs[:, None] * forces, slope)
     largest = np.abs(forces) @ np.linalg.norm(inputs, axis=1)
     field = _Field(lines, slope, pulls, rest, largest)
-    stage, stages = field.first(w), list[_Stage]()
+    units, m, stages = Start.of(TwoLayer(w, np.zeros(len(w)))), len(w), list[_Stage]()
+    sides = field.sides(units.directions)
+    stage = field.stage(np.arange(m), np.zeros(m), units.directions, units.log_norms, *sides)
     while stage.neurons.size:
         if len(stages) > 100 * (len(inputs) + 1):  # pragma: no cover
             raise RuntimeError(f"neuron {stage.neurons[0]} changes its pattern in {len(stages)} stages")
@@ -131,7 +133,7 @@ def alignment_phase(
             _refuse_sliding(stage, lines)
         stages.append(stage)
         stage = field.after(stage, until)
-    return _phase(lines, lines.on(*field.sides(stages[0].directions)), stages)
+    return _phase(lines, lines.on(*sides), stages)
 
 
 @dataclass(frozen=True)
@@ -173,12 +175,6 @@ class _Field:
         bound = np.abs(heights) <= _ON_BOUNDARY * self.lines.lengths
         return (heights > 0) & ~bound, bound
 
-    def first(self, w: np.ndarray) -> _Stage:
-        """Return the stage that neurons of weights w (m, d) begin with."""
-        units, m = Start.of(TwoLayer(w, np.zeros(len(w)))), len(w)
-        sides = self.sides(units.directions)
-        return self._stage(np.arange(m), np.zeros(m), units.directions, units.log_norms, *sides)
-
     def after(self, stage: _Stage, until: float) -> _Stage:
         """Return the next stage of those neurons that come to a boundary before the time ``until``."""
         starts = stage.starts + stage.waits
@@ -194,9 +190,9 @@ class _Field:
         crosses = (stage.drifts @ self.lines.inputs.T)[going, met] + change > 0
         active[every, met] = ~active[every, met] & crosses
         bound[every, met] = ~active[every, met]
-        return self._stage(neurons, starts[going], *moved, active, bound)
+        return self.stage(neurons, starts[going], *moved, active, bound)
 
-    def _stage(
+    def stage(
         self, neurons: np.ndarray, starts: np.ndarray, directions: np.ndarray, log_norms: np.ndarray,
         active: np.ndarray, bound: np.ndarray,
     ) -> _Stage:  # fmt: skip
