@@ -9,8 +9,8 @@ finds their ends:
    equally cheap.
 3. *Smooth pieces.*  DOP853 integrates in coordinates that do not depend on the scale
    (`lib.flow.coordinates`).  Pairs of a neuron and a datum that leave the side of their activation within a
-   step are located by Brent's method, the state is cut there, `lib.flow.boundaries` chooses what the unit
-   does on its boundary (cross, stay at zero, slide), and the integrator starts anew (`lib.flow.run`).
+   step are located by Brent's method (`lib.flow.events`), the state is cut there, `lib.flow.boundaries`
+   chooses what the unit does on its boundary (cross, stay at zero, slide), and the integrator starts anew.
 4. *Late phase.*  Towards ``log_until`` an implicit method takes over, in a time without the loss
    (`lib.flow.late`).
 """
