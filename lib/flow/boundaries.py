@@ -185,12 +185,12 @@ class Boundaries:
         state = lines.states(np.where(z > small, ON, np.where(z < -small, OFF, HELD)))
         return cls(lines, slope, state, lines.complements(state, range(len(w))))
 
-    def _changed(self, neuron: int, states: np.ndarray | int) -> Boundaries:
-        """Return the boundaries with other ``states`` (n,) of a neuron."""
-        state = self.state.copy()
-        state[neuron] = states
-        others = {other: part for other, part in self.complements.items() if other != neuron}
-        return Boundaries(self.lines, self.slope, state, others | self.lines.complements(state, (neuron,)))
+    def _changed(self, neurons: list[int], states: np.ndarray | int) -> Boundaries:
+        """Return the boundaries with other ``states`` (k, n) of some neurons."""
+        state, changed = self.state.copy(), set(neurons)
+        state[neurons] = states
+        others = {neuron: part for neuron, part in self.complements.items() if neuron not in changed}
+        return Boundaries(self.lines, self.slope, state, others | self.lines.complements(state, neurons))
 
     def drive(self, forces: np.ndarray) -> np.ndarray:
         """Return ``D_j``, the velocity of neuron j per unit of its output weight, (m, d)."""
@@ -247,14 +247,18 @@ class Boundaries:
     def arrived(self, neuron: int, datum: int, w: np.ndarray) -> tuple[Boundaries, np.ndarray]:
         """Return the boundaries with a pair at zero, and the neuron's weights (d,), with its data there."""
         along = self.lines.index == self.lines.index[datum]
-        there = self._changed(neuron, np.where(along, HELD, self.state[neuron]))
+        there = self._changed([neuron], np.where(along, HELD, self.state[neuron]))
         return there, self.lines.complement(there.state[neuron] == HELD) @ w
 
-    def settled(self, neuron: int, signs: np.ndarray, forces: np.ndarray, errors: np.ndarray) -> Boundaries:
-        """Return the boundaries with the states of all pairs of a neuron chosen that are at zero."""
-        still = self._still(forces, errors)[self.lines.first]
-        (_, active, bound, *_), *_ = settle(self._contact(neuron, signs, forces), still)
-        return self._changed(neuron, self.lines.states(np.where(active, ON, np.where(bound, HELD, OFF))))
+    def settled(
+        self, neurons: list[int], signs: np.ndarray, forces: np.ndarray, errors: np.ndarray
+    ) -> Boundaries:
+        """Return the boundaries with the states of all pairs of some neurons chosen that are at zero."""
+        still, of_lines = self._still(forces, errors)[self.lines.first], []
+        for neuron in neurons:
+            contact, *_ = settle(self._contact(neuron, signs, forces), still)
+            of_lines.append(np.where(contact.active, ON, np.where(contact.bound, HELD, OFF)))
+        return self._changed(neurons, self.lines.states(np.array(of_lines))) if neurons else self
 
     def past_origin(
         self, neuron: int, signs: np.ndarray, forces: np.ndarray, errors: np.ndarray
@@ -264,12 +268,12 @@ class Boundaries:
         It goes straight on if its opposite pattern carries it away, held data staying held; otherwise all its
         data are at zero, and are settled as such.
         """
-        ahead = self._changed(neuron, -self.state[neuron]).settled(neuron, signs, forces, errors)
+        ahead = self._changed([neuron], -self.state[neuron]).settled([neuron], signs, forces, errors)
         rates = signs[neuron] * self.lines.data @ ahead.drive(forces)[neuron]
         state = ahead.state[neuron]
         if (state * rates > self._still(forces, errors))[state != HELD].all():
             return ahead
-        return ahead._changed(neuron, HELD).settled(neuron, signs, forces, errors)
+        return ahead._changed([neuron], HELD).settled([neuron], signs, forces, errors)
 
 
 @dataclass(frozen=True)

@@ -91,8 +91,8 @@ class Run:
         boundaries = Boundaries.at(weights.directions, boundaries.lines, self.slope)
         field = replace(self.field, boundaries=boundaries).with_kinks(state)
         forces, errors = field.forces(state, *field.coordinates.split(state)), field.errors(state)
-        for neuron in np.flatnonzero((boundaries.state == HELD).any(axis=1)).tolist():
-            boundaries = boundaries.settled(neuron, weights.signs, forces, errors)
+        at_zero = np.flatnonzero((boundaries.state == HELD).any(axis=1)).tolist()
+        boundaries = boundaries.settled(at_zero, weights.signs, forces, errors)
         self.field = replace(field, boundaries=boundaries)
 
     def _turn(
@@ -121,9 +121,11 @@ class Run:
             passing = weights.log_outputs < weights.log_norms + np.log(1e-12)
             growth = np.einsum("md,md->m", field.boundaries.drive(forces), weights.directions)
             signs = np.where(passing, np.sign(growth), signs)
-        for neuron in {neuron for neuron, _ in pairs}:
-            chosen = boundaries.past_origin if vanished[neuron] else boundaries.settled
-            boundaries = chosen(neuron, signs, forces, errors)
+        turning = {neuron for neuron, _ in pairs}
+        at_origin = [neuron for neuron in turning if vanished[neuron]]
+        boundaries = boundaries.settled([*turning.difference(at_origin)], signs, forces, errors)
+        for neuron in at_origin:
+            boundaries = boundaries.past_origin(neuron, signs, forces, errors)
         is_on = boundaries.state == ON
         for neuron, datum in np.argwhere(is_on != (field.boundaries.state == ON)):
             self.events.append(Event(time, int(neuron), int(datum), bool(is_on[neuron, datum])))
