@@ -10,7 +10,9 @@ Words of this package, beside those of the field:
 * *settle*: choose what pairs on their boundaries do; *turn*: settle the neurons of an event
 * *still*: the rate of a pre-activation below which it counts as zero; *grip*: how far a held pair is from
   being let go; *steady*: without what rounding has moved across a boundary
-* *kink* of a hinge loss: a datum *beyond* its margin, *short* of it, or *held* there
+* *contact* of units: the boundaries that they are at, and what pulls on them there
+* *kink* of a loss: a datum is *beyond* its margin, *short* of it, or *held* there; *push*: minus the slope
+  of its loss in the margin
 * *stage*: a piece of the early phase, in closed form; *stretch*: the steps of one solver
 * *outgrown*: coordinates in which a neuron is no longer of order one; *vanished*: a neuron at ``w = 0``
 * *rest*: the drives of all neurons balance; *faint*: a force that is too small now, and may act later

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from lib import checks
 from lib.checks import array, number
-from lib.flow.boundaries import NO_MOTION, Lines, settle
+from lib.flow.boundaries import NO_MOTION, Contact, Lines, settle
 from lib.models.two_layer import Start, TwoLayer
 
 _ON_BOUNDARY = 1e-15  # |<w, x>| below this, relative to |w||x|, at the start: on the boundary of the unit
@@ -117,78 +117,139 @@ def alignment_phase(
         raise ValueError(f"inputs has shape {inputs.shape}, allowed: (n, {w.shape[1]})")
     if (zero := np.flatnonzero(~inputs.any(axis=1))).size:
         raise ValueError(f"inputs holds the zero vector at row {zero[0]}: no unit ever sees it, leave it out")
-    signs = checks.signs("signs", signs, (len(w),))
-    forces = array("forces", forces, (len(inputs),))
+    signs, forces = checks.signs("signs", signs, (len(w),)), array("forces", forces, (len(inputs),))
     slope, until = number("slope", slope, 0, 1, "[]"), number("until", until, 0, ends="[]")
-    # Data on one line act as one, together with a drift that is always there.
-    lines, largest = Lines(inputs), np.abs(forces) @ np.linalg.norm(inputs, axis=1)
+    lines = Lines(inputs)  # data on one line act as one, together with a drift that is always there
     pulls, rest = lines.merged(signs[:, None] * forces, slope)
-    inputs = lines.inputs
-    m, n = len(w), len(inputs)
-    lengths = np.linalg.norm(inputs, axis=1)
-    still = NO_MOTION * lengths * largest
-    units = Start.of(TwoLayer(w, np.zeros(m)))
-    start, direction, log_norm, drift = np.zeros(m), units.directions, units.log_norms, np.zeros(w.shape)
-    height = direction @ inputs.T
-    bound = np.abs(height) <= _ON_BOUNDARY * lengths
-    active = (height > 0) & ~bound
-    shares, settled = np.zeros((m, n)), np.zeros(m, dtype=bool)
-    patterns, stages = [_patterns(lines, active, bound)], list[list[np.ndarray]]()
-    running = np.arange(m)
-    while running.size:
-        if len(stages) > 100 * (n + 1):  # pragma: no cover
-            raise RuntimeError(f"neuron {running[0]} still changes its pattern after {len(stages)} stages")
-        shares[running] = 0.0
-        weights = np.where(active[running], 1.0, slope)
-        drift[running] = (weights * pulls[running]) @ inputs + rest[running]
-        velocity = drift[running] @ inputs.T
-        pushed = (bound[running] & (velocity > still)).any(axis=1)
-        bound[running] &= (velocity >= -still) | pushed[:, None]
-        for j in running[pushed]:
-            held = settle(pulls[j], active[j], bound[j], inputs, slope, rest[j], still)
-            active[j], bound[j], shares[j], drift[j] = held
-            if shares[j].any() and not sliding:
-                datum = lines.first[np.argmax(shares[j])]
-                raise ValueError(
-                    f"neuron {j} slides along the boundary of datum {datum} from time "
-                    f"{start[j]:.6g} on: the datum pushes it out, the others push it in; pass sliding=True "
-                    "for the Filippov solution"
-                )
-        drift[np.linalg.norm(drift, axis=1) <= NO_MOTION * largest] = 0.0
-        patterns.append(_patterns(lines, active, bound))
-        stages.append([part.copy() for part in (start, direction, log_norm, drift)])
-        velocity = drift[running] @ inputs.T
-        can_switch = np.where(active[running], velocity < -still, (velocity > still) & ~bound[running])
-        wait = np.where(can_switch, _crossing_times(direction[running], drift[running], inputs), np.inf)
-        datum = wait.argmin(axis=1)
-        wait = wait[np.arange(running.size), datum]
-        settled[running] = np.isinf(wait)
-        start[running] += wait
-        goes_on = np.isfinite(start[running]) & (start[running] <= until)
-        start[running[~goes_on]] = np.inf
-        running, datum, wait, velocity = running[goes_on], datum[goes_on], wait[goes_on], velocity[goes_on]
-        moved = _advance(direction[running], log_norm[running], drift[running], wait)
-        direction[running], log_norm[running] = moved
-        entering = ~active[running, datum]
+    largest = np.abs(forces) @ np.linalg.norm(inputs, axis=1)
+    field = _Field(lines, slope, pulls, rest, largest)
+    units, m, stages = Start.of(TwoLayer(w, np.zeros(len(w)))), len(w), list[_Stage]()
+    sides = field.sides(units.directions)
+    stage = field.stage(np.arange(m), np.zeros(m), units.directions, units.log_norms, *sides)
+    while stage.neurons.size:
+        if len(stages) > 100 * (len(inputs) + 1):  # pragma: no cover
+            raise RuntimeError(f"neuron {stage.neurons[0]} changes its pattern in {len(stages)} stages")
+        if not sliding:
+            _refuse_sliding(stage, lines)
+        stages.append(stage)
+        stage = field.after(stage, until)
+    return _phase(lines, lines.on(*sides), stages)
+
+
+@dataclass(frozen=True)
+class _Stage:
+    """A stage of neurons (k,): since when, from where, what then drives them, and how it ends.
+
+    Of lines (k, l) some are ``active``, and some are ``bound`` at zero, where they hold neurons with their
+    ``shares``; after ``waits`` (k,), which may be infinite, neurons come to the lines ``met`` (k,).
+    """
+
+    neurons: np.ndarray
+    starts: np.ndarray
+    directions: np.ndarray
+    log_norms: np.ndarray
+    active: np.ndarray
+    bound: np.ndarray
+    shares: np.ndarray
+    drifts: np.ndarray
+    waits: np.ndarray
+    met: np.ndarray
+
+
+@dataclass(frozen=True)
+class _Field:
+    """What drives neurons (m,): the pulls (m, l) of lines, and what is always there, ``rest`` (m, d).
+
+    ``largest`` is the size of a drift to which all forces contribute.
+    """
+
+    lines: Lines
+    slope: float
+    pulls: np.ndarray
+    rest: np.ndarray
+    largest: float
+
+    def sides(self, directions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return for which lines (m, l) directions (m, d) are above zero, and for which they are at zero."""
+        heights = directions @ self.lines.inputs.T
+        bound = np.abs(heights) <= _ON_BOUNDARY * self.lines.lengths
+        return (heights > 0) & ~bound, bound
+
+    def after(self, stage: _Stage, until: float) -> _Stage:
+        """Return the next stage of those neurons that come to a boundary before the time ``until``."""
+        starts = stage.starts + stage.waits
+        going = np.flatnonzero(np.isfinite(starts) & (starts <= until))
+        neurons, met, every = stage.neurons[going], stage.met[going], np.arange(len(going))
+        moved = _advance(
+            stage.directions[going], stage.log_norms[going], stage.drifts[going], stage.waits[going]
+        )
+        active, bound = stage.active[going], stage.bound[going]
         # An entering unit whose new datum would push it straight back is on the boundary; a leaving one is
         # put there too, and moves on if the others carry it away.
-        change = (1 - slope) * pulls[running, datum] * lengths[datum] ** 2
-        crosses = velocity[np.arange(running.size), datum] + change > 0
-        active[running, datum] = entering & crosses
-        bound[running, datum] = ~active[running, datum]
-    starts, directions, log_norms, drifts = map(np.array, zip(*stages, strict=True))
-    stage_patterns, slides = np.array(patterns[1:]), (shares > 0)[:, lines.index]
-    stage, neuron, datum = np.nonzero(stage_patterns != np.array(patterns[:-1]))
-    columns = starts[stage, neuron], neuron, datum, stage_patterns[stage, neuron, datum]
+        change = (1 - self.slope) * self.pulls[neurons, met] * self.lines.lengths[met] ** 2
+        crosses = (stage.drifts @ self.lines.inputs.T)[going, met] + change > 0
+        active[every, met] = ~active[every, met] & crosses
+        bound[every, met] = ~active[every, met]
+        return self.stage(neurons, starts[going], *moved, active, bound)
+
+    def stage(
+        self, neurons: np.ndarray, starts: np.ndarray, directions: np.ndarray, log_norms: np.ndarray,
+        active: np.ndarray, bound: np.ndarray,
+    ) -> _Stage:  # fmt: skip
+        """Return the stage that neurons come to: they settle at their boundaries, and wait for the next."""
+        inputs, still = self.lines.inputs, NO_MOTION * self.lines.lengths * self.largest
+        drifts = (np.where(active, 1.0, self.slope) * self.pulls[neurons]) @ inputs + self.rest[neurons]
+        rates, shares = drifts @ inputs.T, np.zeros(active.shape)
+        pushed = (bound & (rates > still)).any(axis=1)
+        active, bound = active.copy(), bound & ((rates >= -still) | pushed[:, None])
+        for k in np.flatnonzero(pushed):
+            pulls, rest = self.pulls[neurons[k]], self.rest[neurons[k]]
+            contact = Contact(pulls, active[k], bound[k], inputs, self.slope, rest)
+            contact, shares[k], drifts[k] = settle(contact, still)
+            active[k], bound[k] = contact.active, contact.bound
+        drifts[np.linalg.norm(drifts, axis=1) <= NO_MOTION * self.largest] = 0.0
+        rates = drifts @ inputs.T
+        leaves = np.where(active, rates < -still, (rates > still) & ~bound)
+        waits = np.where(leaves, _crossing_times(directions, drifts, inputs), np.inf)
+        begins = neurons, starts, directions, log_norms, active, bound, shares, drifts
+        return _Stage(*begins, waits.min(axis=1), waits.argmin(axis=1))
+
+
+def _refuse_sliding(stage: _Stage, lines: Lines) -> None:
+    """Raise ``ValueError``, with its neuron and datum, if a neuron of a stage slides."""
+    if (slides := stage.shares.any(axis=1)).any():
+        k = slides.argmax()
+        datum = lines.first[stage.shares[k].argmax()]
+        raise ValueError(
+            f"neuron {stage.neurons[k]} slides along the boundary of datum {datum} from time "
+            f"{stage.starts[k]:.6g} on: the datum pushes it out, the others push it in; pass sliding=True "
+            "for the Filippov solution"
+        )
+
+
+def _phase(lines: Lines, before: np.ndarray, stages: list[_Stage]) -> AlignmentPhase:
+    """Return the phase of some stages, with the patterns (m, n) before them."""
+
+    def of_all(name: str) -> np.ndarray:
+        """Return a part of the stages (K, m, ...): neurons that have come to their end keep their last."""
+        parts = [getattr(stages[0], name)]
+        for stage in stages[1:]:
+            parts.append(parts[-1].copy())
+            parts[-1][stage.neurons] = getattr(stage, name)
+        return np.array(parts)
+
+    starts = np.full((len(stages), len(before)), np.inf)
+    for row, stage in zip(starts, stages, strict=True):
+        row[stage.neurons] = stage.starts
+    patterns = lines.on(of_all("active"), of_all("bound"))
+    k, neuron, datum = np.nonzero(patterns != np.concatenate([before[None], patterns[:-1]]))
+    columns = starts[k, neuron], neuron, datum, patterns[k, neuron, datum]
     order = np.lexsort((datum, neuron, columns[0]))
     fields = [("time", float), ("neuron", int), ("datum", int), ("entering", bool)]
     events = np.rec.fromarrays([column[order] for column in columns], dtype=fields)
-    return AlignmentPhase(starts, directions, log_norms, drifts, stage_patterns, events, slides, settled)
-
-
-def _patterns(lines: Lines, active: np.ndarray, bound: np.ndarray) -> np.ndarray:
-    """Return the activation patterns (m, n) of the data of which some lines (m, l) are active or at zero."""
-    return lines.states(np.where(bound, 0, 2 * active - 1)) > 0
+    directions, log_norms, drifts = map(of_all, ("directions", "log_norms", "drifts"))
+    slides, settled = (of_all("shares")[-1] > 0)[:, lines.index], np.isinf(of_all("waits")[-1])
+    return AlignmentPhase(starts, directions, log_norms, drifts, patterns, events, slides, settled)
 
 
 def _split(

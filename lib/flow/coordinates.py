@@ -34,7 +34,7 @@ class Span:
         units = inputs / np.linalg.norm(inputs, axis=1, keepdims=True)
         _, sizes, rows = np.linalg.svd(units, full_matrices=False)
         rank = int((sizes > sizes[0] * max(inputs.shape) * np.finfo(float).eps).sum())
-        self.original, self.inputs, self.directions = inputs, inputs, directions
+        self.inputs, self.directions = inputs, directions
         self.basis: np.ndarray | None = None
         if rank + 1 >= inputs.shape[1]:
             return
@@ -57,19 +57,15 @@ class Span:
 class Coordinates(Protocol):
     """What coordinates have to do; a state (size,) is what the integrator moves.
 
-    A third kind would have to
-
-    1. `pack` weights into a state, and read them from `states` (..., size) as `weights`, at any scale;
-    2. `split` states into scaled weights and factors, with which the outputs and all gates are found;
-    3. give the `velocity` under drives, linear in these, and the `gradients` of the outputs;
-    4. be such that one absolute tolerance of a state is relative to the weights of each neuron, and say when
-       they have `outgrown` that, to be `renewed`;
-    5. say which neurons have `vanished` when they meet a boundary;
-    6. stay as they are: no method writes into anything.
+    They are such that one absolute tolerance of a state is relative to the weights of each neuron, and no
+    method writes into anything.  A further kind is one that `fitting` returns.  ``trains_outputs`` says
+    whether the output weights move.
     """
 
+    trains_outputs: bool
+
     def pack(self, weights: Weights) -> np.ndarray:
-        """Return the state of weights (m, ...)."""
+        """Return the state of weights (m, ...), at any scale."""
 
     def weights(self, states: np.ndarray) -> Weights:
         """Return the weights (..., m, ...) of states (..., size)."""
@@ -81,23 +77,38 @@ class Coordinates(Protocol):
         """
 
     def velocity(self, state: np.ndarray, v: np.ndarray, drive: np.ndarray) -> np.ndarray:
-        """Return the velocity (size,) of a state with its v under the drives D (m, d)."""
+        """Return the velocity (size,) of a state with its v under the drives D (m, d), linear in these.
+
+        In affine coordinates also that (..., size) of states (..., size) or drives (..., m, d).
+        """
 
     def gradients(self, state: np.ndarray, gates: np.ndarray, inputs: np.ndarray) -> np.ndarray:
         """Return the gradients (n, size) of the outputs in the state, given ``phi'`` (m, n)."""
 
     def outgrown(self, state: np.ndarray) -> bool:
-        """Say whether the coordinates should be renewed."""
+        """Say whether the tolerance no longer fits, so that the coordinates should be renewed."""
 
     def renewed(self, weights: Weights) -> Coordinates:
         """Return coordinates of this kind that fit weights (m, ...)."""
 
     def vanished(self, log_norms: np.ndarray) -> np.ndarray:
-        """Return which neurons (m,) are as good as at ``w = 0``."""
+        """Return which neurons (m,) that meet a boundary are as good as at ``w = 0``."""
+
+    def affine(self, weights: Weights) -> Coordinates:
+        """Return those of the late phase, whose velocity is affine in the state under given drives."""
+
+
+def fitting(start: Weights, *, trains_outputs: bool) -> Coordinates:
+    """Return the coordinates in which the flow from a start is followed."""
+    if trains_outputs and start.balanced:
+        return Balanced(start.signs, start.directions.shape[1])
+    return Referred(start, trains_outputs=trains_outputs)
 
 
 class Balanced:
     """Directions and log-norms of ``a_j = s_j |w_j|``; a state is (m d + m,)."""
+
+    trains_outputs = True
 
     def __init__(self, signs: np.ndarray, d: int) -> None:
         self.signs, self.shape, self.cut = signs, (len(signs), d), len(signs) * d
@@ -139,6 +150,9 @@ class Balanced:
     def vanished(self, log_norms: np.ndarray) -> np.ndarray:
         return np.zeros(len(log_norms), dtype=bool)
 
+    def affine(self, weights: Weights) -> Referred:
+        return Referred(weights, trains_outputs=True)
+
 
 class Referred:
     """Weights in units of references; a state is (m d + m,), or (m d,) when the outputs are not trained."""
@@ -148,7 +162,6 @@ class Referred:
     ) -> None:
         directions, log_norms, self.signs, log_outputs = weights
         self.shape, self.cut, self.trains_outputs = directions.shape, directions.size, trains_outputs
-        self.size = self.cut + len(self.signs) * trains_outputs
         # A weight at zero keeps its reference, at the start it is the other layer's; one that passes zero
         # has a fraction of its last one.
         at_zero = np.isneginf(log_norms)
@@ -193,8 +206,8 @@ class Referred:
         return v, self.factors if state.ndim == 1 else np.broadcast_to(self.factors, v.shape[:-1])
 
     def velocity(self, state: np.ndarray, v: np.ndarray, drive: np.ndarray) -> np.ndarray:
-        in_w = (self.ratio * self._outputs(state))[:, None] * drive
-        in_w = in_w.reshape(*drive.shape[:-2], self.cut)
+        in_w = (self.ratio * self._outputs(state))[..., None] * drive
+        in_w = in_w.reshape(*in_w.shape[:-2], self.cut)
         if not self.trains_outputs:
             return in_w
         return np.concatenate([in_w, np.vecdot(drive, v) / self.ratio], axis=-1)
@@ -216,14 +229,8 @@ class Referred:
     def vanished(self, log_norms: np.ndarray) -> np.ndarray:
         return log_norms < self.inner + np.log(_VANISHED)
 
-    def coupling(self, drive: np.ndarray) -> np.ndarray:
-        """Return the derivative (size, size) of `velocity` in the state, for drives (m, d) that stay."""
-        coupling, (m, d) = np.zeros((self.size, self.size)), self.shape
-        if self.trains_outputs:
-            inner, neurons = np.arange(self.cut), np.repeat(np.arange(m), d)
-            coupling[inner, self.cut + neurons] = (self.ratio[:, None] * drive).ravel()
-            coupling[self.cut + neurons, inner] = (drive / self.ratio[:, None]).ravel()
-        return coupling
+    def affine(self, weights: Weights) -> Referred:
+        return Referred(weights, trains_outputs=self.trains_outputs)
 
 
 def _outer(pulls: np.ndarray, inputs: np.ndarray) -> np.ndarray:

@@ -143,18 +143,19 @@ class Stage:
 
 def general_phase(
     start: Weights, boundaries: Boundaries, forces: np.ndarray, ceiling: float, until: float,
-    change: Callable[[float, Weights, list[tuple[int, int]]], Weights], *, trains_outputs: bool,
+    change: Callable[[float, Weights, list[tuple[int, int]]], tuple[Weights, Boundaries]], *,
+    trains_outputs: bool,
 ) -> list[_Step]:  # fmt: skip
     """Return steps as `balanced_phase`, one for each stage.
 
-    At each activation change ``change``, of time, weights and pairs, updates the states of ``boundaries`` and
-    returns the weights with those pairs on their boundary.
+    At each activation change ``change``, of time, weights and pairs, returns the weights with those pairs on
+    their boundary, and what the boundaries then are.
     """
-    steps, over = list[_Step](), False
+    steps, over, inputs = list[_Step](), False, boundaries.lines.data
     time, log_time, weights = 0.0, -np.inf, start
     while not over:
         stage = Stage(weights, boundaries.drive(forces), trains_outputs=trains_outputs)
-        crossings = stage.log_crossings(boundaries.state, boundaries.inputs)
+        crossings = stage.log_crossings(boundaries.state, inputs)
         turns = np.where((boundaries.state == 0).any(axis=1), stage.log_turns(), np.inf)
         with np.errstate(divide="ignore"):
             left = np.log(max(until - time, 0.0))
@@ -162,7 +163,7 @@ def general_phase(
         turning = turns <= log_step + ROUNDING  # neurons alike turn together
 
         def excess(log_step: float, stage: Stage = stage) -> float:
-            return float(log_output_bound(stage.after(np.array([log_step])), boundaries.inputs)[0]) - ceiling
+            return float(log_output_bound(stage.after(np.array([log_step])), inputs)[0]) - ceiling
 
         over, pairs = log_step == left, list[tuple[int, int]]()
         if excess(log_step) >= 0:
@@ -177,7 +178,7 @@ def general_phase(
         if not over:
             # Rounding may leave an output weight that turns on its old side.
             signs = np.where(turning, -stage.start.signs, weights.signs)
-            weights = change(time, weights._replace(signs=signs), pairs)
+            weights, boundaries = change(time, weights._replace(signs=signs), pairs)
         steps.append((Moment(time, time, log_time, weights), path))
     return steps
 

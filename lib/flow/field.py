@@ -1,4 +1,4 @@
-"""The field that a flow follows as long as no activation, and no datum of a hinge loss, changes its state."""
+"""The field that a flow follows as long as no activation, and no datum of a loss with a kink, changes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lib.flow.boundaries import HELD, SHORT, Boundaries, HingeKinks
+from lib.flow.boundaries import HELD, Boundaries, Kinks
 from lib.flow.coordinates import Coordinates
 from lib.flow.trajectory import Task, Weights
 
@@ -17,11 +17,11 @@ class Forces:
     def __init__(self, task: Task) -> None:
         self.task, self.minus_share = task, -task.share
 
-    def at(self, outputs: np.ndarray) -> np.ndarray:
+    def at(self, outputs: np.ndarray, boundaries: Boundaries) -> np.ndarray:
         """Return the forces (..., n) at outputs (..., n), in the time of the method that follows them."""
         return self.minus_share * self.task.loss.slope(outputs, self.task.labels)
 
-    def errors(self, outputs: np.ndarray, shift: np.ndarray) -> np.ndarray:
+    def errors(self, outputs: np.ndarray, shift: np.ndarray, boundaries: Boundaries) -> np.ndarray:
         """Return by how much the forces (n,) change when the outputs move by ``shift`` (n,)."""
         low, here, high = (self.task.loss.slope(outputs + k * shift, self.task.labels) for k in (-1, 0, 1))
         # The smaller change: a kink of the loss is no error.
@@ -30,18 +30,14 @@ class Forces:
 
 @dataclass(frozen=True)
 class Field:
-    """The velocity of states, under the present states of the boundaries and of the kinks of a hinge loss.
-
-    These alone change, and only when a run comes to an event; then the field is another one.
-    """
+    """The velocity of states under given boundaries and kinks of the loss: when these change, another."""
 
     task: Task
     boundaries: Boundaries
     coordinates: Coordinates
     law: Forces
-    trains_outputs: bool
     rtol: float
-    kinks: HingeKinks | None = None
+    kinks: Kinks | None = None
 
     def fitted(self, weights: Weights) -> tuple[Field, np.ndarray]:
         """Return the field in coordinates that fit weights (m, ...), and their state in these."""
@@ -53,12 +49,12 @@ class Field:
         return np.vecmat(c, self.boundaries.gates * (v @ self.task.inputs.T))
 
     def forces(self, state: np.ndarray, v: np.ndarray, c: np.ndarray) -> np.ndarray:
-        """Return the forces (n,) of a state with its v and c; but for a hinge loss of states (..., size)."""
+        """Return the forces (n,) of a state with its v and c; without kinks, of states (..., size)."""
         if self.kinks is None:
-            return self.law.at(self.outputs(v, c))
+            return self.law.at(self.outputs(v, c), self.boundaries)
         needed = (self.kinks.state == HELD).any()
         gradients = self.margin_gradients(state) if needed else np.zeros((len(self.task.labels), 1))
-        return self.task.share * self.task.labels * self.kinks.shares(gradients)
+        return self.task.share * self.task.labels * self.kinks.pushes(gradients)
 
     def gradients(self, state: np.ndarray) -> np.ndarray:
         """Return the gradients (n, size) of the outputs in a state."""
@@ -70,7 +66,7 @@ class Field:
         gates, inputs = self.boundaries.gates, self.task.inputs
         a = signs * np.exp(log_outputs)
         rows = (a[:, None] * self.boundaries.drives()).reshape(len(inputs), -1)
-        if self.trains_outputs:
+        if self.coordinates.trains_outputs:
             rows = np.hstack([rows, (gates * np.exp(log_norms)[:, None] * (w @ inputs.T)).T])
         return (self.task.share / self.task.share.max() * self.task.labels)[:, None] * rows  # ratios matter
 
@@ -79,14 +75,14 @@ class Field:
         # It is at most rtol as a root mean square over the state, and moves an output along its gradient.
         gradients = self.gradients(state)
         shift = self.rtol * np.sqrt(state.size) * np.sqrt(np.vecdot(gradients, gradients))
-        return self.law.errors(self.outputs(*self.coordinates.split(state)), shift)
+        return self.law.errors(self.outputs(*self.coordinates.split(state)), shift, self.boundaries)
 
     def has_loss_below(self, threshold: float, state: np.ndarray) -> bool:
         """Say whether the total loss of a state is at most ``threshold``."""
-        values = self.task.loss.value(self.outputs(*self.coordinates.split(state)), self.task.labels)
-        if self.kinks is not None:  # a datum held at its margin has no loss, whatever rounding says
-            values = np.where(self.kinks.state == SHORT, values, 0.0)
-        return float(self.task.share @ values) <= threshold
+        outputs, labels = self.outputs(*self.coordinates.split(state)), self.task.labels
+        if self.kinks is not None:
+            outputs = labels * self.kinks.clipped(labels * outputs)
+        return float(self.task.share @ self.task.loss.value(outputs, labels)) <= threshold
 
     def velocity(self, state: np.ndarray) -> np.ndarray:
         """Return the velocity (size,) of a state."""
@@ -96,12 +92,12 @@ class Field:
     def driven(self, state: np.ndarray, v: np.ndarray, c: np.ndarray, forces: np.ndarray) -> np.ndarray:
         """Return the velocity (size,) of a state with its v and c under forces (n,)."""
         drive = self.boundaries.drive(forces)
-        if self.boundaries.held.size:
+        if self.boundaries.complements:
             v = self.boundaries.steady(v, np.copysign(1.0, c), drive)
         return self.coordinates.velocity(state, v, drive)
 
     def distances(self, states: np.ndarray, errors: np.ndarray, held: np.ndarray) -> np.ndarray:
-        """Return how far all pairs, and then all data of a hinge loss, are from changing their state.
+        """Return how far all pairs, and then all data of a loss with a kink, are from changing their state.
 
         ``states`` are (..., size).  Of the neurons that are held on a boundary, only those given let go,
         judged with the ``errors`` (n,) of the forces.
@@ -117,12 +113,20 @@ class Field:
         pairs = pairs.reshape(*states.shape[:-1], -1)
         if self.kinks is None:
             return pairs
-        shares = self.kinks.shares(self.margin_gradients(states))
-        data = self.kinks.distances(self.task.labels * self.outputs(v, c), shares)
+        pushes = self.kinks.pushes(self.margin_gradients(states))
+        data = self.kinks.distances(self.task.labels * self.outputs(v, c), pushes)
         return np.concatenate([pairs, data])
 
-    def cross_kinks(self, state: np.ndarray, data: list[int]) -> None:
-        """Put data of a hinge loss on their margin, and decide anew what all that are there do."""
-        assert self.kinks is not None
-        self.kinks.state[data] = HELD
-        self.kinks.settle(self.margin_gradients(state))
+    def with_kinks(self, state: np.ndarray) -> Field:
+        """Return the field with the kinks of the loss, if it has any, decided in a state."""
+        if (kink := self.task.loss.kink) is None:
+            return self
+        margins = self.task.labels * self.outputs(*self.coordinates.split(state))
+        kinks = Kinks.at(margins, self.task.loss, kink)
+        return replace(self, kinks=kinks.settled(self.margin_gradients(state)))
+
+    def at_kinks(self, data: list[int], state: np.ndarray) -> Field:
+        """Return the field after some data, or none, have come to their kink in a state."""
+        if self.kinks is None or not data:
+            return self
+        return replace(self, kinks=self.kinks.crossed(data, self.margin_gradients(state)))

@@ -9,8 +9,8 @@ finds their ends:
    equally cheap.
 3. *Smooth pieces.*  DOP853 integrates in coordinates that do not depend on the scale
    (`lib.flow.coordinates`).  Pairs of a neuron and a datum that leave the side of their activation within a
-   step are located by Brent's method, the state is cut there, `lib.flow.boundaries` chooses what the unit
-   does on its boundary (cross, stay at zero, slide), and the integrator starts anew (`lib.flow.run`).
+   step are located by Brent's method (`lib.flow.events`), the state is cut there, `lib.flow.boundaries`
+   chooses what the unit does on its boundary (cross, stay at zero, slide), and the integrator starts anew.
 4. *Late phase.*  Towards ``log_until`` an implicit method takes over, in a time without the loss
    (`lib.flow.late`).
 """
@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lib.checks import array, choice, number, whole
-from lib.flow.coordinates import Span
-from lib.flow.late import TAILS, late_flow
+from lib.flow.coordinates import Span, fitting
+from lib.flow.late import late_flow
 from lib.flow.methods import Explicit
 from lib.flow.run import Run
 from lib.flow.trajectory import Task, Trajectory, Weights
@@ -103,12 +103,14 @@ def gradient_flow(
             "allowed: a finite loss"
         )
     span = Span(task.inputs, first.directions)
-    run = Run(first._replace(directions=span.directions), span, task, train, slope, rtol)
+    first = first._replace(directions=span.directions)
+    coordinates = fitting(first, trains_outputs=train == "both")
+    run = Run(first, coordinates, span, task, slope, rtol)
     if until is not None:
         until = number("until", until, 0)
         run.align(until)
         return run.trajectory(run.integrate(Explicit(until), loss_below, max_steps))
-    if loss.name not in TAILS:
+    if loss.tail is None:
         raise ValueError(
             f"log_until needs a loss with an exponential tail, not the {loss.name} loss; use until"
         )
@@ -118,7 +120,7 @@ def gradient_flow(
             f"log_until is {late:g} with rtol {rtol:g}, allowed: a product of at most 1, for margins "
             "grow like the logarithm of time, and their errors, rtol times as large, pass for forces"
         )
-    return late_flow(run, late, loss_below, max_steps)
+    return late_flow(run, loss.tail, late, loss_below, max_steps)
 
 
 def _checked_start(start: Start | TwoLayer, slope: float | None, train: str) -> tuple[Weights, float]:

@@ -9,21 +9,21 @@ out of L.  Where the forces balance, though none of them vanishes, the network r
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import final
 
 import numpy as np
 from scipy.integrate import DenseOutput, OdeSolver, Radau
 from scipy.optimize import brentq
-from scipy.special import expit
 
-from lib.flow.coordinates import TRIAL, Referred
+from lib.flow.boundaries import Boundaries
+from lib.flow.coordinates import TRIAL
 from lib.flow.field import Field, Forces
-from lib.flow.methods import Explicit, Stretch, time_reached
+from lib.flow.methods import Explicit, Method, Stretch, time_reached
 from lib.flow.run import Run
-from lib.flow.trajectory import Moment, Piece, Reason, Stop, Trajectory, Weights
-from lib.training.losses import EXPONENTIAL, LOGISTIC, TWICE_LOGISTIC
+from lib.flow.trajectory import Moment, Piece, Reason, Stop, Task, Trajectory, Weights
+from lib.training.losses import Tail
 
 _EXPLICIT_STEPS = 2000  # at most, before the late phase begins
 _NEWTON = 1e-9  # tolerance below which the implicit method's equations drown in rounding
@@ -35,22 +35,8 @@ _AHEAD = 10.0  # factor by which the clock grows before its tolerance, relative 
 _EARLY = 0.1  # the late phase begins when the loss has fallen to this fraction of its value at zero output
 
 
-def log_logistic(margins: np.ndarray) -> np.ndarray:
-    """Return ``log(log(1 + exp(-q)))`` for margins of any size."""
-    # Above 36 the loss is exp(-q) to rounding, and its logarithm needs no exponential.
-    return np.where(margins > 36, -margins, np.log(np.logaddexp(0, -np.minimum(margins, 36.0))))
-
-
-TAILS: dict[str, tuple[Callable, Callable, Callable, float]] = {
-    # log l, log |dl/dq| and the derivative of the latter in the margin q, and what is added to both logs
-    LOGISTIC.name: (log_logistic, lambda q: -np.logaddexp(0, q), lambda q: -expit(q), 0.0),
-    TWICE_LOGISTIC.name: (log_logistic, lambda q: -np.logaddexp(0, q), lambda q: -expit(q), np.log(2)),
-    EXPONENTIAL.name: (np.negative, np.negative, lambda q: -np.ones_like(q), 0.0),
-}
-
-
-def late_flow(run: Run, log_until: float, loss_below: float, max_steps: int) -> Trajectory:
-    """Follow a flow from its start, first in plain time, then in rescaled time up to ``exp(log_until)``."""
+def late_flow(run: Run, tail: Tail, log_until: float, loss_below: float, max_steps: int) -> Trajectory:
+    """Follow a flow of a loss with a tail from its start, first in plain time, then in rescaled time."""
     until = float(np.exp(min(log_until, _LAST_PLAIN)))
     run.align(until)
     zero = np.zeros(len(run.task.labels))
@@ -62,75 +48,39 @@ def late_flow(run: Run, log_until: float, loss_below: float, max_steps: int) -> 
     if ended or len(run.moments) > max_steps or stop.reason is Reason.EVENTS:
         return run.trajectory(stop)
     # A loss of zero is never reached, though in floats it is.
-    stop = run.integrate(Late(log_until), loss_below or -1.0, max_steps)
+    stop = run.integrate(Late(log_until, TailForces(run.field.task, tail)), loss_below or -1.0, max_steps)
     if stop.reason is Reason.TIME:
         stop = run.ends_at(log_until)
     return run.trajectory(stop)
 
 
-def _rates(field: Field, state: np.ndarray) -> np.ndarray:
-    """Return the derivatives (size, size) of the velocity in a state, in units of references."""
-    coordinates, boundaries = field.coordinates, field.boundaries
-    assert isinstance(coordinates, Referred)
-    v, c = coordinates.split(state)
-    # What each datum of force one adds to the velocity, (n, size).
-    velocities = coordinates.velocity(state, v, boundaries.drives())
-    block = velocities.T @ _law(field).rates(field.outputs(v, c)) @ field.gradients(state)
-    return block + coordinates.coupling(boundaries.drive(field.forces(state, v, c)))
-
-
-def _rest(field: Field, now: Moment, end: Stop) -> Stop | None:
-    """Say why a run stops where its drives balance: ``end`` where it rests for ever."""
-    state = field.coordinates.pack(now.weights)
-    forces = field.forces(state, *field.coordinates.split(state))
-    pushes = field.boundaries.gates * np.abs(forces) * field.boundaries.norms
-    sums = pushes.sum(axis=1)
-    drive = field.boundaries.drive(forces)
-    if (np.sqrt(np.vecdot(drive, drive)) > _BALANCE * sums).any():
-        return None
-    balanced = f"the forces balanced at log time {now.log_time:.6g}"
-    shares = (pushes / np.where(sums > 0, sums, 1.0)[:, None]).max(axis=0)
-    if ((shares > 0) & (shares < _FAINT)).any():
-        return Stop(Reason.FAINT, f"{balanced}, but for faint ones that will act later")
-    rates = np.linalg.eigvals(_rates(field, state))
-    if rates.real.max() > _FAINT * np.abs(rates).max():
-        return Stop(Reason.SADDLE, f"{balanced}, at a saddle")
-    return end
-
-
-class _TailForces(Forces):
+class TailForces(Forces):
     """The forces over the total loss of the data that are seen, ``c_i |l'_i| / sum_k c_k l_k``."""
 
-    def __init__(self, field: Field) -> None:
-        super().__init__(field.task)
-        self.log_value, self.log_slope, self.log_slope_rate, factor = TAILS[field.task.loss.name]
-        self.boundaries, self.log_share = field.boundaries, np.log(field.task.share) + factor
+    def __init__(self, task: Task, tail: Tail) -> None:
+        super().__init__(task)
+        self.tail, self.log_share = tail, np.log(task.share) + tail.log_factor
 
-    def scaled(self, outputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def scaled(self, outputs: np.ndarray, boundaries: Boundaries) -> tuple[np.ndarray, np.ndarray]:
         """Return the forces (..., n), and the logarithm (...) of the loss that they are divided by."""
-        margins, boundaries = self.task.labels * outputs, self.boundaries
-        log_losses, log_slopes = self.log_value(margins) + self.log_share, self.log_slope(margins)
+        margins = self.task.labels * outputs
+        log_losses, log_slopes = self.tail.log_value(margins) + self.log_share, self.tail.log_slope(margins)
         # What no neuron sees moves none: its loss, which stays for ever, would slow the clock down.
         total = _log_sum_exp(log_losses if boundaries.all_seen else log_losses[..., boundaries.seen])
         sizes = np.exp(np.minimum(log_slopes + (self.log_share - total[..., None]), TRIAL))
         return self.task.labels * (sizes if boundaries.all_seen else sizes * boundaries.decides), total
 
-    def at(self, outputs: np.ndarray) -> np.ndarray:
-        return self.scaled(outputs)[0]
+    def at(self, outputs: np.ndarray, boundaries: Boundaries) -> np.ndarray:
+        return self.scaled(outputs, boundaries)[0]
 
-    def errors(self, outputs: np.ndarray, shift: np.ndarray) -> np.ndarray:
-        return np.abs(self.at(outputs)) * np.expm1(np.minimum(shift, 1.0))
+    def errors(self, outputs: np.ndarray, shift: np.ndarray, boundaries: Boundaries) -> np.ndarray:
+        return np.abs(self.at(outputs, boundaries)) * np.expm1(np.minimum(shift, 1.0))
 
-    def rates(self, outputs: np.ndarray) -> np.ndarray:
+    def rates(self, outputs: np.ndarray, boundaries: Boundaries) -> np.ndarray:
         """Return the derivatives (n, n) of the forces in the outputs."""
-        forces, labels = self.at(outputs), self.task.labels
-        bends = np.abs(forces) * self.log_slope_rate(labels * outputs)
+        forces, labels = self.at(outputs, boundaries), self.task.labels
+        bends = np.abs(forces) * self.tail.slope_rate(labels * outputs)
         return np.outer(forces, forces) + np.diag(bends)
-
-
-def _law(field: Field) -> _TailForces:
-    assert isinstance(field.law, _TailForces)
-    return field.law
 
 
 def _log_sum_exp(logs: np.ndarray) -> np.ndarray:
@@ -139,22 +89,26 @@ def _log_sum_exp(logs: np.ndarray) -> np.ndarray:
     return largest + np.log(np.exp(logs - largest[..., None]).sum(axis=-1, initial=_TINY))
 
 
-class Late(Explicit):
+@final
+@dataclass(frozen=True)
+class Late(Method):
     """The continuation of a run in rescaled time; a state is that of the weights, then ``log(1 + t)``.
 
-    ``until`` is the natural logarithm of the last time.
+    ``log_until`` is the natural logarithm of the last time, and ``law`` has the forces in rescaled time.
     """
 
+    log_until: float
+    law: TailForces
+
     def enters(self, field: Field, now: Moment) -> tuple[Field, float]:
-        coordinates = Referred(now.weights, trains_outputs=field.trains_outputs)
-        rtol = max(field.rtol, _NEWTON)
-        return replace(field, coordinates=coordinates, rtol=rtol, law=_TailForces(field)), 0.0
+        coordinates, rtol = field.coordinates.affine(now.weights), max(field.rtol, _NEWTON)
+        return replace(field, coordinates=coordinates, rtol=rtol, law=self.law), 0.0
 
     def velocity(self, field: Field, _s: float, state: np.ndarray) -> np.ndarray:
         """Return the velocity (size + 1,) of a state in the time of the method."""
         inner, velocity = state[:-1], np.empty(len(state))
         v, c = field.coordinates.split(inner)
-        forces, log_loss = _law(field).scaled(field.outputs(v, c))
+        forces, log_loss = self.law.scaled(field.outputs(v, c), field.boundaries)
         velocity[:-1] = field.driven(inner, v, c, forces)
         velocity[-1] = np.exp(min(-log_loss - state[-1], TRIAL))
         return velocity
@@ -162,9 +116,10 @@ class Late(Explicit):
     def jacobian(self, field: Field, _s: float, state: np.ndarray) -> np.ndarray:
         """Return the derivatives of `velocity`: those of the weights, then the clock's."""
         inner, jacobian = state[:-1], np.zeros((len(state), len(state)))
-        forces, log_loss = _law(field).scaled(field.outputs(*field.coordinates.split(inner)))
+        outputs = field.outputs(*field.coordinates.split(inner))
+        forces, log_loss = self.law.scaled(outputs, field.boundaries)
         speed = np.exp(min(-log_loss - state[-1], TRIAL))
-        jacobian[:-1, :-1] = _rates(field, inner)
+        jacobian[:-1, :-1] = self._rates(field, inner)
         # d log L / d margin = -|l'_i| / sum l.
         jacobian[-1, :-1], jacobian[-1, -1] = speed * (forces @ field.gradients(inner)), -speed
         return jacobian
@@ -172,7 +127,7 @@ class Late(Explicit):
     def start(self, field: Field, now: Moment, first_step: float | None) -> Stretch:
         field, state = field.fitted(now.weights)
         clock = float(np.logaddexp(0.0, now.log_time))
-        ahead = min(_AHEAD * max(1.0, clock), max(1.0, self.until))
+        ahead = min(_AHEAD * max(1.0, clock), max(1.0, self.log_until))
         tolerances = np.append(np.full(len(state), field.rtol), field.rtol * ahead)
         solver = Radau(
             partial(self.velocity, field), now.s, np.append(state, clock), np.inf, rtol=1e-13,
@@ -184,10 +139,10 @@ class Late(Explicit):
         return states[..., :-1]
 
     def end_of_step(self, solver: OdeSolver, dense: DenseOutput) -> tuple[float, Stop | None]:
-        if _log_time(solver.y[-1]) < self.until:
+        if _log_time(solver.y[-1]) < self.log_until:
             return solver.t, None
-        end = _when(dense, self.until, solver.t_old, solver.t)
-        return end, time_reached(self.until, "log time")
+        end = _when(dense, self.log_until, solver.t_old, solver.t)
+        return end, time_reached(self.log_until, "log time")
 
     def moment(
         self, field: Field, dense: DenseOutput, start: float, s: float, state: np.ndarray
@@ -204,10 +159,39 @@ class Late(Explicit):
         return Moment(s, time, float(_log_time(state[-1])), read(state[:-1])), path
 
     def outgrown(self, stretch: Stretch, state: np.ndarray) -> bool:
-        return super().outgrown(stretch, state[:-1]) or bool(state[-1] > stretch.log_last)
+        inner = stretch.field.coordinates.outgrown(state[:-1])
+        return inner or bool(state[-1] > stretch.log_last)
 
     def at_rest(self, field: Field, now: Moment) -> Stop | None:
-        return _rest(field, now, time_reached(self.until, "log time"))
+        state = field.coordinates.pack(now.weights)
+        forces = field.forces(state, *field.coordinates.split(state))
+        pushes = field.boundaries.gates * np.abs(forces) * field.boundaries.lines.norms
+        sums = pushes.sum(axis=1)
+        drive = field.boundaries.drive(forces)
+        if (np.sqrt(np.vecdot(drive, drive)) > _BALANCE * sums).any():
+            return None
+        balanced = f"the forces balanced at log time {now.log_time:.6g}"
+        shares = (pushes / np.where(sums > 0, sums, 1.0)[:, None]).max(axis=0)
+        if ((shares > 0) & (shares < _FAINT)).any():
+            return Stop(Reason.FAINT, f"{balanced}, but for faint ones that will act later")
+        rates = np.linalg.eigvals(self._rates(field, state))
+        if rates.real.max() > _FAINT * np.abs(rates).max():
+            return Stop(Reason.SADDLE, f"{balanced}, at a saddle")
+        return time_reached(self.log_until, "log time")
+
+    def _rates(self, field: Field, state: np.ndarray) -> np.ndarray:
+        """Return the derivatives (size, size) of the velocity in a state, the clock apart."""
+        coordinates, boundaries = field.coordinates, field.boundaries
+        v, c = coordinates.split(state)
+        # What each datum of force one adds to the velocity, (n, size).
+        velocities = coordinates.velocity(state, v, boundaries.drives())
+        block = velocities.T @ self.law.rates(field.outputs(v, c), boundaries) @ field.gradients(state)
+        # Under the drives that there are the velocity is affine in the state: its value at zero and at ones.
+        probes = np.vstack([np.zeros(len(state)), np.eye(len(state))])
+        drive = boundaries.drive(field.forces(state, v, c))
+        at_probes = coordinates.velocity(probes, coordinates.split(probes)[0], drive)
+        at_probes = np.broadcast_to(at_probes, probes.shape)
+        return block + (at_probes[1:] - at_probes[0]).T
 
 
 def _when(dense: DenseOutput, target: float, start: float, end: float) -> float:

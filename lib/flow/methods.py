@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import numpy as np
 from scipy.integrate import DOP853, DenseOutput, OdeSolver
@@ -20,31 +21,57 @@ class Stretch(NamedTuple):
     log_last: float = np.inf
 
 
-@dataclass(frozen=True)
-class Explicit:
-    """The method of most flows: DOP853 in plain time, up to the time ``until``.
+class Method(ABC):
+    """What a method has to do that follows a run in a time ``s`` of its own, which grows with the flow's.
 
-    A further method has a time ``s`` of its own, which grows with that of the flow, and has to
-
-    1. say at which ``s`` it `enters` a run;
-    2. `start` from a moment of a run: return a stretch with a solver in ``s``, whose state has the weights
-       in coordinates that fit them, and with their field, which is made from the one given;
-    3. return the part of its states that the weights make (`of_weights`);
-    4. say where a step is cut if the run ends within it (`end_of_step`);
-    5. return the `moment` at any ``s`` of a step, and the path of the weights up to there;
-    6. say whether a stretch is `outgrown`, so that another has to start;
-    7. say why a run stops `at_rest`, if it does;
-    8. write into nothing: neither into itself nor into a run, a field or a moment.
+    It writes into nothing: neither into itself nor into a run, a field or a moment.
     """
+
+    @abstractmethod
+    def enters(self, field: Field, now: Moment) -> tuple[Field, float]:
+        """Return the field that the method follows, and its time, from a moment that another has reached."""
+
+    @abstractmethod
+    def start(self, field: Field, now: Moment, first_step: float | None) -> Stretch:
+        """Return the stretch that starts from a moment, with a first step of a given length if any.
+
+        Its solver runs in ``s``, and its state has the weights in coordinates that fit them.
+        """
+
+    @abstractmethod
+    def of_weights(self, states: np.ndarray) -> np.ndarray:
+        """Return the part of states (..., size) that the weights make, in the field's coordinates."""
+
+    @abstractmethod
+    def end_of_step(self, solver: OdeSolver, dense: DenseOutput) -> tuple[float, Stop | None]:
+        """Return where the last step of a solver is cut, and why the run stops there, if it does."""
+
+    @abstractmethod
+    def moment(
+        self, field: Field, dense: DenseOutput, start: float, s: float, state: np.ndarray
+    ) -> tuple[Moment, Piece]:
+        """Return the moment at ``s`` in a step from ``start``, and the path from there to it."""
+
+    @abstractmethod
+    def outgrown(self, stretch: Stretch, state: np.ndarray) -> bool:
+        """Say whether another stretch should start, with coordinates that fit a state."""
+
+    @abstractmethod
+    def at_rest(self, field: Field, now: Moment) -> Stop | None:
+        """Say why the run stops here, since its time is over or nothing moves any more, if it does."""
+
+
+@final
+@dataclass(frozen=True)
+class Explicit(Method):
+    """The method of most flows: DOP853 in plain time, up to the time ``until``."""
 
     until: float
 
     def enters(self, field: Field, now: Moment) -> tuple[Field, float]:
-        """Return the field that the method follows, and its time, from a moment that another has reached."""
         return field, now.time
 
     def start(self, field: Field, now: Moment, first_step: float | None) -> Stretch:
-        """Return the stretch that starts from a moment, with a first step of a given length if any."""
         field, state = field.fitted(now.weights)
         first_step = first_step and min(first_step, self.until - now.s)
         # The error that matters is relative to the weights of a neuron: in these coordinates it is absolute.
@@ -56,26 +83,21 @@ class Explicit:
         return Stretch(field, solver)
 
     def of_weights(self, states: np.ndarray) -> np.ndarray:
-        """Return the part of states (..., size) that the weights make, in the field's coordinates."""
         return states
 
     def end_of_step(self, solver: OdeSolver, dense: DenseOutput) -> tuple[float, Stop | None]:
-        """Return where the last step of a solver is cut, and why the run stops there, if it does."""
         return solver.t, time_reached(self.until) if solver.t >= self.until else None
 
     def moment(
         self, field: Field, dense: DenseOutput, start: float, s: float, state: np.ndarray
     ) -> tuple[Moment, Piece]:
-        """Return the moment at ``s`` in a step from ``start``, and the path from there to it."""
         read, log_time = field.coordinates.weights, float(np.log(s)) if s > 0 else -np.inf
         return Moment(s, s, log_time, read(state)), lambda times, _log_times: read(dense(times).T)
 
     def outgrown(self, stretch: Stretch, state: np.ndarray) -> bool:
-        """Say whether another stretch should start, with coordinates that fit a state."""
         return stretch.field.coordinates.outgrown(state)
 
     def at_rest(self, field: Field, now: Moment) -> Stop | None:
-        """Say why the run stops here, since its time is over or nothing moves any more, if it does."""
         return time_reached(self.until) if now.s >= self.until else None
 
 

@@ -56,6 +56,11 @@ class Weights(NamedTuple):
         """The weights of the first layer; those below the smallest float are zero."""
         return np.exp(self.log_norms)[..., None] * self.directions
 
+    @property
+    def balanced(self) -> bool:
+        """Whether ``a_j = s_j |w_j|`` holds exactly for all neurons."""
+        return bool((self.log_norms == self.log_outputs).all())
+
 
 class Moment(NamedTuple):
     """Where a run stands: the time ``s`` of its method, the time, its logarithm, and the weights (m, ...)."""

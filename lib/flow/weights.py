@@ -44,8 +44,8 @@ def weights_flow(
         return a[..., None] * ((gates * slopes[..., None, :]) @ x), np.matvec(active, slopes)
 
     options = {"t_eval": times, "rtol": rtol, "atol": atol}
-    found, unpack = _integrated([network.w, network.a], gradients, times[-1], **options)
-    return network.with_weights(*unpack(found.y.T))
+    solution, unpack = _integrated([network.w, network.a], gradients, times[-1], **options)
+    return network.with_weights(*unpack(solution.y.T))
 
 
 def layers_flow(
@@ -60,8 +60,8 @@ def layers_flow(
     size = max(np.abs(weights).max() for weights in layers)
     options = {"dense_output": True, "rtol": 1e-10, "atol": 1e-13 * size}
     gradients = lambda parts: deep.gradients(parts, inputs, labels, LOGISTIC.slope)  # noqa: E731
-    found, unpack = _integrated(layers, gradients, until, **options)
-    return lambda times: unpack(found.sol(times).T)
+    solution, unpack = _integrated(layers, gradients, until, **options)
+    return lambda times: unpack(solution.sol(times).T)
 
 
 def _integrated(

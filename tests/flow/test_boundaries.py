@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from lib.flow import gradient_flow
 from lib.flow.alignment import alignment_phase
-from lib.flow.boundaries import BEYOND, HELD, SHORT, Boundaries, HingeKinks, Lines, held_drift
+from lib.flow.boundaries import BEYOND, HELD, SHORT, Boundaries, Contact, Kinks, Lines, held_drift
 from lib.models.two_layer import Start, TwoLayer
 from lib.training.losses import EXPONENTIAL, HINGE, LOGISTIC, SQUARE
 from tests.flow.problems import CLOUD, CLOUD_LABELS, unbalanced
@@ -134,7 +134,7 @@ def test_shares_that_hold_a_unit_are_complementary_to_its_rates(slope):
         x[4] = x[0]  # boundaries may coincide
         pulls = rng.standard_normal(5) * 10 ** rng.uniform(-6, 0, size=5)
         bound, active = rng.random((2, 5)) < 0.5
-        shares, _, rates = held_drift(pulls, active & ~bound, bound, x, slope, np.zeros(4))
+        shares, _, rates = held_drift(Contact(pulls, active & ~bound, bound, x, slope, np.zeros(4)))
         attracting, small = bound & (pulls < 0), 1e-12 * np.abs(pulls).sum() * (x**2).sum()
         assert ((shares >= 0) & (shares <= 1))[attracting].all() and not shares[~attracting].any()
         assert (rates[attracting & (shares < 1)] < small).all()
@@ -143,7 +143,7 @@ def test_shares_that_hold_a_unit_are_complementary_to_its_rates(slope):
 
 def test_forces_that_are_nothing_beside_others_hold_no_unit():
     pulls, bound = np.array([1e10, -1e-318, -1e-318]), np.array([False, True, True])
-    shares, drift, _ = held_drift(pulls, ~bound, bound, np.eye(3), 0.0, np.zeros(3))
+    shares, drift, _ = held_drift(Contact(pulls, ~bound, bound, np.eye(3), 0.0, np.zeros(3)))
     assert not shares.any() and drift.tolist() == [1e10, 0.0, 0.0]
 
 
@@ -225,30 +225,45 @@ def test_a_neuron_at_the_origin_goes_where_its_pattern_carries_it():
     for seed in range(200):
         rng = np.random.default_rng(seed)
         x, forces = rng.standard_normal((4, 3)), rng.standard_normal(4)
-        boundaries, sign = Boundaries(x, 1, 0.0), rng.choice([-1.0, 1.0], 1)
-        boundaries.start(rng.standard_normal((1, 3)))
-        boundaries.cross_origin(0, sign, forces, np.zeros(4))
-        rates = sign[0] * x @ boundaries.drive(forces)[0]
-        assert (boundaries.state[0] * rates >= -1e-9).all()
+        sign, w = rng.choice([-1.0, 1.0], 1), rng.standard_normal((1, 3))
+        before = Boundaries.at(w, Lines(x), 0.0)
+        beyond = before.past_origin(0, sign, forces, np.zeros(4))
+        rates = sign[0] * x @ beyond.drive(forces)[0]
+        assert (beyond.state[0] * rates >= -1e-9).all()
+        np.testing.assert_array_equal(
+            before.state, np.sign(w @ x.T)
+        )  # those that it came from are as they were
+
+
+def kinks_at(*margins):
+    return Kinks.at(np.array(margins), HINGE, 1.0)
 
 
 @pytest.mark.parametrize("size", [1e-20, 1.0, 1e20])
 def test_a_datum_at_its_hinge_margin_leaves_only_when_something_moves_it(size):
     gradients = size * np.eye(2)
-    resting = HingeKinks(np.array([1.0, 1.5]))
+    resting = kinks_at(1.0, 1.5)
     for _ in range(2):  # a second decision changes nothing
-        resting.settle(gradients)
-        assert resting.state.tolist() == [HELD, BEYOND] and not resting.shares(gradients).any()
-    for push, state in ((1.0, BEYOND), (-0.5, HELD), (-2.0, SHORT)):
-        # The other datum, short of its margin, moves the first by its push.
-        kinks = HingeKinks(np.array([1.0, 0.2]))
-        kinks.settle(size * np.array([[1.0, 0.0], [push, 1.0]]))
+        resting = resting.settled(gradients)
+        assert resting.state.tolist() == [HELD, BEYOND] and not resting.pushes(gradients).any()
+    for rate, state in ((1.0, BEYOND), (-0.5, HELD), (-2.0, SHORT)):
+        # The other datum, short of its margin, moves the first at this rate.
+        gradients = size * np.array([[1.0, 0.0], [rate, 1.0]])
+        kinks = kinks_at(1.0, 0.2).settled(gradients)
         assert kinks.state.tolist() == [state, SHORT]
-        shares = kinks.shares(size * np.array([[1.0, 0.0], [push, 1.0]]))
-        assert shares[0] == pytest.approx({BEYOND: 0.0, HELD: 0.5, SHORT: 1.0}[state])
+        assert kinks.pushes(gradients)[0] == pytest.approx({BEYOND: 0.0, HELD: 0.5, SHORT: 1.0}[state])
     # The second is pushed back to its margin with all of its force, and no longer holds the first down.
-    three = HingeKinks(np.array([1.0, 1.0, 0.2]))
-    three.settle(size * np.array([[1.0, 0.0], [-1.0, 1.0], [1.5, -3.0]]))
+    three = kinks_at(1.0, 1.0, 0.2).settled(size * np.array([[1.0, 0.0], [-1.0, 1.0], [1.5, -3.0]]))
     assert three.state.tolist() == [BEYOND, SHORT, SHORT]
-    for share, stays in ((-0.1, False), (0.0, True), (0.3, True), (1.0, True), (1.5, False)):
-        assert (resting.distances(np.array([1.0, 1.5]), np.array([share, 0.0]))[0] >= 0) == stays
+    for push, stays in ((-0.1, False), (0.0, True), (0.3, True), (1.0, True), (1.5, False)):
+        assert (resting.distances(np.array([1.0, 1.5]), np.array([push, 0.0]))[0] >= 0) == stays
+
+
+def test_rounding_at_a_hinge_margin_is_no_event_of_its_own():
+    """A datum that has just come to its margin, or left it, is within rounding of it: that ends no step."""
+    rng = np.random.default_rng(54)
+    x, y = rng.standard_normal((7, 2)), rng.choice([-1.0, 1.0], 7)
+    network = TwoLayer(0.5 * rng.standard_normal((3, 2)), 0.5 * rng.standard_normal(3))
+    coarse, fine = (gradient_flow(network, x, y, HINGE, until=8.0, rtol=rtol) for rtol in (1e-10, 1e-12))
+    assert coarse.stopped == "time reached 8" and len(coarse.times) < 100
+    np.testing.assert_allclose(coarse.network_at().w, fine.network_at().w, atol=1e-8)

@@ -179,3 +179,20 @@ def test_a_tiny_first_layer_below_large_outputs_follows_its_exact_solution_from_
     both = gradient_flow(start, [[1.0]], [1.0], SQUARE, until=1e-4).network_at()
     plain = weights_flow(start.network(), [[1.0]], [1.0], SQUARE, [0.0, 1e-4])
     np.testing.assert_allclose(both.w, plain.w[-1], rtol=1e-7)
+
+
+def test_neurons_alike_turn_together_whatever_their_sizes_and_their_order():
+    """Of copies of a neuron on a boundary all outputs pass zero at one time, and all go on in one way."""
+    turned = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        x, y, w = rng.standard_normal((4, 3)), rng.choice([-1.0, 1.0], 4), rng.standard_normal(3)
+        w, a = w - (w @ x[0]) / (x[0] @ x[0]) * x[0], rng.standard_normal()
+        copies = rng.uniform(0.1, 1.0, 5)
+        network = TwoLayer(copies[:, None] * w, copies * a)
+        run = gradient_flow(scaled(network, np.log(1e-9), "both"), x, y, LOGISTIC, until=4.0)
+        sizes = np.exp(run.log_norms - np.log(copies) - run.log_norms.max())[..., None]
+        assert np.ptp(sizes * run.directions, axis=1).max() < 1e-9
+        assert (run.signs[-1] == run.signs[-1, 0]).all()
+        turned += (np.diff(run.signs[:, 0]) != 0).any()
+    assert turned > 2

@@ -6,8 +6,8 @@ from scipy.integrate import solve_ivp
 from scipy.special import expi, logsumexp, wrightomega
 
 from lib.flow import gradient_flow
-from lib.flow.coordinates import Span
-from lib.flow.late import Late
+from lib.flow.coordinates import Span, fitting
+from lib.flow.late import Late, TailForces
 from lib.flow.methods import Explicit
 from lib.flow.run import Run
 from lib.flow.trajectory import Reason, Task, Weights
@@ -167,7 +167,9 @@ def test_forces_that_balance_up_to_rounding_at_weights_of_zero_are_a_saddle(unit
 def run_to_one(train, loss):
     """Return a run of five unbalanced units on four data up to the time 1."""
     start = Weights(DIRECTIONS, np.full(5, -0.5), SIGNS * 1.0, np.linspace(-1.0, 0.0, 5))
-    run = Run(start, Span(FOUR, DIRECTIONS), Task(FOUR, LABELS, loss, np.full(4, 0.25)), train, 0.2, 1e-10)
+    coordinates = fitting(start, trains_outputs=train == "both")
+    task = Task(FOUR, LABELS, loss, np.full(4, 0.25))
+    run = Run(start, coordinates, Span(FOUR, DIRECTIONS), task, 0.2, 1e-10)
     run.align(1.0)
     run.integrate(Explicit(1.0), 0.0, 1000)
     return run
@@ -175,7 +177,8 @@ def run_to_one(train, loss):
 
 @pytest.mark.parametrize("train", ["both", "first"])
 def test_the_jacobian_of_the_late_phase_is_the_derivative(train):
-    run, method = run_to_one(train, LOGISTIC), Late(30.0)
+    run = run_to_one(train, LOGISTIC)
+    method = Late(30.0, TailForces(run.field.task, LOGISTIC.tail))
     field, s = method.enters(run.field, run.now)
     field, solver, *_ = method.start(field, run.now._replace(s=s), None)
     state = solver.y

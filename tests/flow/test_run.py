@@ -6,7 +6,7 @@ from scipy.optimize import brentq
 
 from lib.flow import gradient_flow
 from lib.flow.alignment import alignment_phase
-from lib.flow.coordinates import Referred, Span
+from lib.flow.coordinates import Referred, Span, fitting
 from lib.flow.run import Run
 from lib.flow.trajectory import Task, Weights
 from lib.models.two_layer import Start, TwoLayer
@@ -227,7 +227,8 @@ def test_the_errors_of_forces_are_those_of_the_worst_step_that_the_tolerance_adm
     first = start(5, 3, np.log(0.5))
     outputs = first.log_outputs + (0.0 if balanced else 0.3)
     weights = Weights(first.directions, first.log_norms, first.signs, outputs)
-    run = Run(weights, Span(x, weights.directions), Task(x, y, SQUARE, np.full(6, 0.2)), "both", 0.3, 1e-6)
+    task, span = Task(x, y, SQUARE, np.full(6, 0.2)), Span(x, weights.directions)
+    run = Run(weights, fitting(weights, trains_outputs=True), span, task, 0.3, 1e-6)
     run.align(1.0)
     field, state = run.field, run.state()
     changes = []

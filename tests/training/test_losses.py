@@ -44,6 +44,31 @@ def test_values_and_slopes_against_forty_digits(loss, f, y):
         assert np.sign(loss.slope(f, y)) == mpmath.sign(slope) or abs(slope) < TINY
 
 
+@pytest.mark.parametrize("loss", [loss for loss in LOSSES if loss.tail], ids=lambda loss: loss.name)
+@given(q=OUTPUTS)
+def test_tails_are_the_logarithms_of_values_and_slopes_against_forty_digits(loss, q):
+    tail, at = loss.tail, np.array(q)
+    with mpmath.workdps(40):
+        value = EXACT[loss.name](mpmath.mpf(q), 1)
+        slope = EXACT[loss.name](mpmath.mpc(q, 1e-30), 1).imag / mpmath.mpf(-1e-30)
+        rate = mpmath.diff(lambda x: mpmath.log(-mpmath.diff(lambda z: EXACT[loss.name](z, 1), x)), q)
+        # The relative error of the loss: a logarithm has it where the loss is near one.
+        assert tail.log_value(at) + tail.log_factor == pytest.approx(float(mpmath.log(value)), 1e-14, 1e-14)
+        assert tail.log_slope(at) + tail.log_factor == pytest.approx(float(mpmath.log(slope)), 1e-14, 1e-14)
+        assert tail.slope_rate(at) == pytest.approx(float(rate), 1e-6, 1e-12)
+
+
+@EVERY_LOSS
+def test_a_kink_is_where_the_slope_of_a_loss_jumps_between_two_constants(loss):
+    slopes = loss.slope(np.linspace(-9.0, 9.0, 1801), 1.0)
+    jumps = np.flatnonzero(np.abs(np.diff(slopes)) > 0.1 * np.ptp(slopes))
+    if loss.kink is None:
+        assert not jumps.size
+    else:
+        assert jumps.size == 1 and abs(-9.0 + 0.01 * (jumps[0] + 1) - loss.kink) < 0.011
+        assert np.unique(slopes).size == 2
+
+
 def test_limits_at_large_margins():
     for margin in (800.0, 1e4, 1e300):
         assert LOGISTIC.value(-margin, 1) == margin and LOGISTIC.value(margin, 1) == 0
