@@ -13,6 +13,7 @@ from executable_claims.chapters import CHECK_TAG, tree_of
 
 CELL, FUNCTION, VISIBLE = 30, 15, 0.25
 FOLDED = {"hide-input", "remove-cell", "remove-input", "hide-cell"}
+DEFINED = ast.FunctionDef | ast.ClassDef
 OF_A_CHECK = {"verify", "verify_all", "Variant", "Clause"}
 
 
@@ -25,7 +26,9 @@ def breaches(cells: list[NotebookNode]) -> Iterator[str]:
     names = Counter(name for tree in trees for name in set(bound(tree)))
     yield from (f"{name} stands for {count} things" for name, count in names.items() if count > 1)
     share = visible_share(cells[1:])
-    if share < VISIBLE:
+    # Where nothing is defined, the page shows which tables its cards are of.
+    defines = any(isinstance(node, DEFINED) for tree in trees for node in tree.body)
+    if share == 0 or (defines and share < VISIBLE):
         yield f"{share:.0%} of the code is visible, of {VISIBLE:.0%}"
 
 
