@@ -31,7 +31,7 @@ from lib.seeds import likely_range
 from lib.theory.dual import FeatureProblem, polished_root, primal_responses, rotation, two_features
 
 Row = dict[str, Any]
-Vector = Callable[[np.ndarray], np.ndarray]
+Map = Callable[[np.ndarray], np.ndarray]
 Family = Callable[[Generator], np.ndarray]
 
 
@@ -120,7 +120,7 @@ def simplified_fixed_point(coupling: np.ndarray) -> np.ndarray:
 
 
 def fixed_point(
-    matrix: np.ndarray, chance: Vector, slope: Vector, first: np.ndarray, start: ArrayLike = 0.0
+    matrix: np.ndarray, chance: Map, slope: Map, first: np.ndarray, start: ArrayLike = 0.0
 ) -> np.ndarray:
     """Return ``chance`` of w, which has the derivative ``slope``, at w + matrix chance(w) + start = 0."""
     w = polished_root(
@@ -544,7 +544,7 @@ def permuted(n: int, *, rng: Generator) -> FeatureProblem:
     return FeatureProblem(np.eye(n)[np.roll(np.arange(n), 1)], strengths, log_ridge(rng))
 
 
-FEATURES = {"3 features": 3, "4 features": 4, "6 features": 6}
+FEATURES = {"three features": 3, "four features": 4, "six features": 6}
 
 
 def simplified_responses(problem: FeatureProblem) -> np.ndarray:
@@ -615,7 +615,7 @@ def order_of_lemma() -> DataFrame:
     The power is that of the largest relative error at three couplings, halved twice, extrapolated.
     """
 
-    def order(couplings: list[np.ndarray], approximation: Vector, exact: Vector) -> float:
+    def order(couplings: list[np.ndarray], approximation: Map, exact: Map) -> float:
         errors = [np.abs(approximation(each) / exact(each) - 1).max() for each in couplings]
         coarse, fine = -np.diff(np.log2(errors))
         return 2 * fine - coarse
@@ -630,7 +630,7 @@ def order_of_lemma() -> DataFrame:
             others = {"without_step": without_step, "printed": printed, "left": 1e-3 + 20 * coupling**2}
             yield {"coupling": coupling} | claim | others
 
-    families = {"2 features": 2, "4 features": 4, "6 features": 6}
+    families = {"two features": 2, "four features": 4, "six features": 6}
     return table(orders, draws("small couplings", weakly_coupled, families))
 
 
@@ -672,7 +672,9 @@ def pair_of_features(ratios: tuple[float, float], *, rng: Generator) -> Pair:
 
 def pairs() -> list[Draw]:
     """Draw pairs whose squared strengths are apart, and nearly equal ones."""
-    return draws("pairs", pair_of_features, {"apart": (0.2, 5.0), "nearly equal": (1e-5, 1e-2)}, each=10)
+    return draws(
+        "pairs", pair_of_features, {"pairs apart": (0.2, 5.0), "nearly equal ones": (1e-6, 1e-2)}, each=10
+    )
 
 
 def equation_44(pair: Pair) -> np.ndarray:
@@ -879,7 +881,7 @@ def effect_of_strength(sign: int = 1) -> DataFrame:
         up, down = (np.log(abs(primal_responses(end)[1])) for end in ends)
         return {"delta": problem.u[1, 0], "measured": (up - down) / 2e-3, "at_most": 0.0}
 
-    return table(effect, draws("coupled pairs", coupled_pair, {"coupled": sign}, each=40))
+    return table(effect, draws("coupled pairs", coupled_pair, {"coupled pairs": sign}, each=40))
 
 
 def leading_feature(agrees: bool, *, rng: Generator) -> FeatureProblem:

@@ -90,7 +90,8 @@ def boundaries(name: str) -> dict[str, float]:
     x, y = map(np.stack, zip(*(two_moons_with_gap(100, setting.gap, rng=rng) for rng in rngs), strict=True))
     run = train(
         draw_mlps((2, 100, 1), seed_generators(book_seed(named("networks")), NETWORKS)),
-        *(torch.tensor(x), torch.tensor(y)),
+        torch.tensor(x),
+        torch.tensor(y),
         objective=spectral_decoupling(setting.strength),
         optimiser=partial(torch.optim.SGD, lr=0.1, momentum=0.9, weight_decay=setting.decay),
         steps=1000,
