@@ -15,7 +15,7 @@ CELL, FUNCTION, VISIBLE = 30, 15, 0.25
 EXPERIMENT = 40  # lines of a function of the small print; that it is typed, mypy sees
 FOLDED = {"hide-input", "remove-cell", "remove-input", "hide-cell"}
 DEFINED = ast.FunctionDef | ast.ClassDef
-OF_A_CHECK = {"verify", "verify_all", "Variant", "Clause"}
+OF_A_CHECK = {"verify", "verify_recorded", "verify_all", "Variant", "Clause"}
 
 
 def breaches(cells: list[NotebookNode]) -> Iterator[str]:
