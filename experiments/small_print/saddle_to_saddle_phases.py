@@ -695,6 +695,13 @@ def squared_gradient(problem: Problem, network: TwoLayer) -> np.ndarray:
     return (in_w**2).sum(axis=(-1, -2)) + (in_a**2).sum(axis=-1)
 
 
+def rested(network: TwoLayer, inputs: np.ndarray) -> TwoLayer:
+    """Return networks in which what is zero up to rounding is not active, on orthonormal inputs."""
+    seen, lengths = network.w @ inputs.T, norm(network.w, axis=-1)[..., None]
+    at_zero = np.abs(seen) < 1e-12 * lengths
+    return network.with_weights(network.w - (at_zero * (seen + 1e-13 * lengths)) @ inputs, network.a)
+
+
 def seeing_neurons(family: str, *, rng: Generator) -> Problem:
     """Draw twelve balanced neurons that see the labels of their sign, or two with equality in Lemma 14."""
     inputs, labels = orthonormal_classes(3, 3, 0.5, rng=rng)
@@ -747,12 +754,9 @@ def path_lengths(courses: Runs) -> DataFrame:
         return row(x[0], x**2 + waves * np.sin(x) ** 2, (2 * x + waves * np.sin(2 * x)) ** 2)
 
     def network(course: Course) -> Row:
-        problem, inputs = course.problem, course.problem.inputs
+        problem = course.problem
         times = np.minimum(course.ends[1] + np.linspace(0, 4, 41) / course.rates[1], course.run.times[-1])
-        nets = course.run.networks_at(times)
-        seen = nets.w @ inputs.T
-        # What is zero up to rounding is not active.
-        nets = nets.with_weights(nets.w - (np.abs(seen) < 1e-12) * (seen + 1e-13) @ inputs, nets.a)
+        nets = rested(course.run.networks_at(times), problem.inputs)
         steps = np.diff(nets.w, axis=0), np.diff(nets.a, axis=0)
         length = np.hypot(norm(steps[0], axis=(1, 2)), norm(steps[1], axis=1)).sum()
         return row(length, problem.total_loss(nets), squared_gradient(problem, nets))
