@@ -208,12 +208,12 @@ def leaving(solutions: list[Solutions], which: str) -> Row:
 @tabled
 def misfits(solutions: list[Solutions]) -> Iterator[Row]:
     """Measure the residuals of each solution, over all labels, in the end and between the fits."""
-    for each in solutions:
-        inputs, labels, theory = each.problem.inputs, each.problem.labels, each.theory
-        between = each.stays.outputs(np.mean(theory.half_times))[0] - labels
-        for name, end in each.ends.items():
+    for flow in solutions:
+        inputs, labels, theory = flow.problem.inputs, flow.problem.labels, flow.theory
+        between = flow.stays.outputs(np.mean(theory.half_times))[0] - labels
+        for name, end in flow.ends.items():
             yield {
-                "log_scale": each.log_scale,
+                "log_scale": flow.log_scale,
                 "units_at_zero": name,
                 "datum": np.arange(len(labels)),
                 "measured": (end(inputs) - labels) / norm(labels),
@@ -231,19 +231,19 @@ def distance(network: TwoLayer, other: TwoLayer) -> float:
 @tabled
 def limit_distances(solutions: list[Solutions]) -> Iterator[Row]:
     """Measure the distance of each solution from theta*, and what idle neurons make it."""
-    for each in solutions:
-        theory, limit = each.theory, each.theory.limit.network()
-        idle, start = theory.idle_distance, each.problem.network
+    for flow in solutions:
+        theory, limit = flow.theory, flow.theory.limit.network()
+        idle, start = theory.idle_distance, flow.problem.network
         own = np.sqrt((start.w**2).sum() + (start.a**2).sum())
-        for name, end in each.ends.items():
+        for name, end in flow.ends.items():
             yield {
-                "log_scale": each.log_scale,
+                "log_scale": flow.log_scale,
                 "units_at_zero": name,
                 "measured": distance(end, limit),
                 "predicted": idle,
                 "start": own,
-                "from_staying": distance(end, each.ends["stay"]),
-                "between": distance(each.stays.network_at(np.mean(theory.half_times)), limit),
+                "from_staying": distance(end, flow.ends["stay"]),
+                "between": distance(flow.stays.network_at(np.mean(theory.half_times)), limit),
                 "error": 0.5 * idle**3 / min(theory.heights) + own + 1e-7,
             }
 
@@ -511,9 +511,9 @@ def unbalanced_norms(flow: Unbalanced) -> Row:
 @tabled
 def misread_norms(flow: Unbalanced) -> Row:
     """Measure the same without S_+, but for a neuron that is in it at the start, and changes its sign."""
-    kept, start = np.delete(np.arange(16), flow.positive), flow.start.network()
+    remaining, start = np.delete(np.arange(16), flow.positive), flow.start.network()
     false = np.where(flow.problem.labels > 0, 0.1, 1.0)
-    other = TwoLayer(np.vstack([start.w[kept], false]), np.append(start.a[kept], 0.1))
+    other = TwoLayer(np.vstack([start.w[remaining], false]), np.append(start.a[remaining], 0.1))
     return {"measured": unbalanced_flow(flow.problem, Start.of(other)).excess, "predicted": 1.0}
 
 

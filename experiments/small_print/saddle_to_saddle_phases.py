@@ -445,12 +445,12 @@ def phase_problems() -> Runs:
 
 def courses_from(problems: Runs, power: float | None = None) -> Runs:
     """Follow problems from the scale of a power, or from that at which idle neurons are seen."""
-    found = []
+    courses = []
     for draw in problems:
         setting = Setting(draw.value, eps=min(0.05, largest_epsilon(draw.value.labels)))
         course = Course(draw.value, setting.eps, visible_power(setting) if power is None else power)
-        found.append(Draw({**draw.keys, "log_scale": -course.log, "eps": course.eps}, (course,)))
-    return found
+        courses.append(Draw({**draw.keys, "log_scale": -course.log, "eps": course.eps}, (course,)))
+    return courses
 
 
 def visible_power(setting: Setting, share: float = 1e-4) -> float:
@@ -599,12 +599,12 @@ def final_losses(course: Course) -> Row:
 
 def half_times(course: Course) -> np.ndarray:
     """Return the half-times (2,): the logit of what is fitted is a line in time."""
-    found = []
+    halves = []
     for number, half in enumerate(course.plateaus.half_times):
         times = half + np.array([-0.5, 0.5]) / course.rates[number]
         part = 1 - course.missing(number, times) / course.plateaus.heights[number]
-        found.append(np.interp(0.0, logit(part), times))
-    return np.array(found)
+        halves.append(np.interp(0.0, logit(part), times))
+    return np.array(halves)
 
 
 def delays(small: Runs, larger: Runs) -> DataFrame:
@@ -661,13 +661,13 @@ def largest_scales(courses: Runs) -> dict[str, str]:
         return replace(course, power=power, rtol=1e-4)
 
     first = {draw.keys["family"]: draw.value for draw in reversed(courses)}.values()
-    found = {}
+    scales = {}
     for name in STATEMENTS:
         least = [
             bisect_left(POWERS, True, key=lambda power: holds(at(course, power), name)) for course in first
         ]
-        found[f"from_{name}"] = f"1e-{POWERS[max(least)]}"
-    return found
+        scales[f"from_{name}"] = f"1e-{POWERS[max(least)]}"
+    return scales
 
 
 def outgrown(each: int = 3) -> DataFrame:
