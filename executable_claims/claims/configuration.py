@@ -55,13 +55,13 @@ class Book:
 
     @property
     def shift(self) -> int:
-        """By how much the environment shifts all seeds; 0 is what is recorded.
+        """By how much the environment shifts all seeds; 0, or nothing, is what is recorded.
 
-        Raises ``ValueError`` for what is no whole number.
+        Raises ``ValueError`` for what is no whole number from 0 to 10^12.
         """
-        given = os.environ.get(self.seed, "0")
-        if not re.fullmatch(r"[+-]?\d+", given):
-            raise ValueError(f"{self.seed} is {given!r}, allowed: a whole number")
+        given = os.environ.get(self.seed) or "0"
+        if not (given.isascii() and given.isdigit() and int(given) <= 10**12):
+            raise ValueError(f"{self.seed} is {given!r}, allowed: a whole number from 0 to 10^12")
         return int(given)
 
     @property
