@@ -1259,13 +1259,13 @@ def assumption_1(metrics: Metrics) -> Row:
     """Say what is claimed of most pairs of images, on record and small [min2024, Assumption 1]."""
     others = [on_record((3, 8)), on_record((1, 7))]
     shares = [of[0]["data"]["pairs_of_right_sign_by_class"].values() for of in (metrics, *others)]
-    small, bright = ([signs_of_pairs(pair, centred) for pair in PAIRS] for centred in (True, False))
+    centred, uncentred = ([signs_of_pairs(pair, way) for pair in PAIRS] for way in (True, False))
     return {
-        "measured": [*map(list, shares), *small],
+        "measured": [*map(list, shares), *centred],
         "at_least": 0.6,
         "because": "most is more than half; the least share is 0.62",
         "families": "three pairs of digits, on record and small",
-        "control": Variant("images not centred", measured=bright, share=0.5),
+        "control": Variant("images not centred", measured=uncentred, share=0.5),
         "data": "MNIST's test images and 8x8 images (the paper: MNIST's training images)",
     }
 
@@ -1275,10 +1275,9 @@ def sums_of_images() -> DataFrame:
 
     def sums(positive: int, negative: int) -> Row:
         """Compare that of small images with -1, and that of images which are not centred."""
-        centred, bright = (
-            cosine(*class_sums(*digits_pair(positive, negative, centred=c))) for c in (True, False)
-        )
-        return {"measured": centred, "predicted": -1.0, "not_centred": bright}
+        data, uncentred = (digits_pair(positive, negative, centred=way) for way in (True, False))
+        angle, other = (cosine(*class_sums(*images)) for images in (data, uncentred))
+        return {"measured": angle, "predicted": -1.0, "not_centred": other}
 
     drawn = [
         Draw({"digits": f"{positive} and {negative}"}, (positive, negative)) for positive, negative in PAIRS
