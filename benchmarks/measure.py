@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 ROOT = Path(__file__).parents[1]
 MODULES = ("two_points", "responses", "scales", "training", "alignment", "inverse", "growth")
@@ -39,7 +39,7 @@ class Comparison(Generic[Result]):
     error_of: str
     goal: str
     needed: float
-    by: str = "ratio"
+    by: Literal["ratio", "seconds"] = "ratio"
     share: float = 1.0
     sound: float = 0.0
     plain_rounds: int = 3

@@ -87,11 +87,13 @@ def _run(options: argparse.Namespace) -> int:
             joblib.delayed(run_seed)(experiment, options.variant, seed, device) for seed in to_do
         )
         try:
-            for one in tqdm(results, total=len(to_do), unit="seed", disable=None):
-                if "traceback" in one:
-                    print(f"{one['traceback']}seed {one['seed']} failed; the same command tries it again")
+            for result in tqdm(results, total=len(to_do), unit="seed", disable=None):
+                if "traceback" in result:
+                    print(
+                        f"{result['traceback']}seed {result['seed']} failed; the same command tries it again"
+                    )
                 else:
-                    record = record.with_seed(about, **one)
+                    record = record.with_seed(about, **result)
                     record.save(options.records)
         except BrokenExecutor:
             print("a worker ended before its seed did, for lack of memory perhaps; the same command goes on")

@@ -76,8 +76,8 @@ def _by_loss_and_width(config: EightGaussians, batch: int, steps: int, seed: int
     generator = _stack((config.noise, *config.hidden, 2), len(cases), 2 * seed, like)
     discriminator = _stack((2, *config.hidden, 1), len(cases), 2 * seed + 1, like)
     optimisers = [
-        torch.optim.Adam(one.parameters(), lr=config.step, betas=config.betas, fused=True)
-        for one in (generator, discriminator)
+        torch.optim.Adam(network.parameters(), lr=config.step, betas=config.betas, fused=True)
+        for network in (generator, discriminator)
     ]
 
     def normal(rows: int, columns: int) -> torch.Tensor:
@@ -85,7 +85,7 @@ def _by_loss_and_width(config: EightGaussians, batch: int, steps: int, seed: int
 
     def losses(part: int, *logits: torch.Tensor) -> torch.Tensor:
         """The sum of the mean losses of discriminators (part 0) or generators (1)."""
-        each = [LOSSES[loss][part](*(one[k] for one in logits)) for k, (_, loss) in enumerate(cases)]
+        each = [LOSSES[loss][part](*(stack[k] for stack in logits)) for k, (_, loss) in enumerate(cases)]
         return torch.stack(each).mean(dim=1).sum()
 
     def descend(network: MlpBatch, optimiser: torch.optim.Optimizer, loss: torch.Tensor) -> None:

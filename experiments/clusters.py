@@ -1,5 +1,6 @@
 """Neurons that cluster on pairs of digits [sarussi2021, Sec. 5.1, App. D, Figs. 2, 6 and 7]."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -86,6 +87,16 @@ def _count(config: DigitPairs, examples: Examples, rng: np.random.Generator) -> 
     return 2e12 / start.a[0] * cluster_radius(*np.split(run.network.w, 2))
 
 
+def _sizes_in(setting: str, named: Iterable[str]) -> tuple[float, float, float]:
+    """Slope, step and scale that a setting says in numbers."""
+    try:
+        slope, step, scale = map(float, setting.split())
+    except ValueError:
+        allowed = f"{', '.join(map(repr, named))}, or slope, step and scale with blanks between"
+        raise ValueError(f"settings holds {setting!r}, allowed: {allowed}") from None
+    return slope, step, scale
+
+
 def _cluster(config: DigitPairs, setting: str, training: Examples, test: Examples, draw: list[int]) -> dict:
     """The metrics of one setting on one pair; ``draw`` seeds the start and the order of the examples."""
     sizes = {
@@ -93,7 +104,7 @@ def _cluster(config: DigitPairs, setting: str, training: Examples, test: Example
         "large-start": (config.slope, config.step, config.large_scale),
         "long-steps": (config.slope, config.long_step, config.scale),
     }
-    slope, step, scale = sizes[setting] if setting in sizes else map(float, setting.split())
+    slope, step, scale = sizes[setting] if setting in sizes else _sizes_in(setting, sizes)
     sized = replace(config, slope=slope, step=step, scale=scale)
     look = partial(_look_at_clusters, training=training, test=test)
     network, curves = trained(sized, training, np.random.default_rng(draw), look)
@@ -119,15 +130,15 @@ def run_digit_pairs(config: DigitPairs, seed: int, device: str = "cpu") -> dict:
     in a table, the radius after a hundred steps, in the limit of short steps and small starts, over half of
     step times output weight.  MNIST is read as :func:`lib.data.digits.mnist` reads it.
     """
-    found = {}
+    by_pair = {}
     for pair in config.pairs:
         training, test = _split(config, pair, seed)
         draw = [seed, *pair, 1]
-        found["{}-{}".format(*pair)] = {
+        by_pair["{}-{}".format(*pair)] = {
             "examples": [len(training[1]), len(test[1])],
             **{setting: _cluster(config, setting, training, test, draw) for setting in config.settings},
         }
-    return found
+    return by_pair
 
 
 def _small(config: DigitPairs) -> DigitPairs:

@@ -53,7 +53,7 @@ def _look_at_colours(
     """What the curves show; of grey images the first two."""
     if grey:
         sets = {"training": world, "test": test}
-        return {name: one.accuracy(network(one.images)) for name, one in sets.items()}
+        return {name: world.accuracy(network(world.images)) for name, world in sets.items()}
     average = test.images.mean(dim=0, keepdim=True)
     shown = torch.cat([test.images, average.mean().expand_as(average), average])
     both = network(paint(shown, 1.0))[0], network(paint(shown, -1.0))[0]
@@ -87,8 +87,9 @@ def _method(
     times = {round(k * steps / config.points) for k in range(config.points + 1)} | {annealing}
     done, looks = 0, dict[int, dict]()
     # Published with the risks over the strength at the end, and for decoupling times the strength.
-    at_end = dict.fromkeys(("extrapolation", "invariant", "decoupled"), strength) | {"decay-alone": 0.0}
-    for until, weight in ((annealing, 1.0), (steps, at_end.get(method, 1.0))):
+    at_end = dict.fromkeys(METHODS, 1.0) | {"decay-alone": 0.0}
+    at_end |= dict.fromkeys(("extrapolation", "invariant", "decoupled"), strength)
+    for until, weight in ((annealing, 1.0), (steps, at_end[method])):
         run = train(
             run,
             seen,

@@ -25,7 +25,7 @@ def remade(record: Record) -> str:
 
 def _calls_in(node: ast.AST, *names: str) -> list[ast.Call]:
     """The calls of functions whose names begin so."""
-    calls = (one for one in ast.walk(node) if isinstance(one, ast.Call))
+    calls = (child for child in ast.walk(node) if isinstance(child, ast.Call))
     return [call for call in calls if getattr(call.func, "id", "").startswith(names)]
 
 
@@ -44,33 +44,33 @@ def records_behind(page: Path) -> dict[str, tuple[str, ...]]:
     """The commands for the records that each claim of a page rests on, through any number of names."""
     texts: dict[str, str] = {}
     behind: dict[str, set[str]] = {}  # of each name, the commands for what it was computed from
-    found: dict[str, set[str]] = {}
+    of_claims: dict[str, set[str]] = {}
 
     def said(call: ast.Call) -> list[str | None]:
         """The texts among the arguments, also those that a name stands for; ``None`` for what is no text."""
-        return [getattr(one, "value", None) or texts.get(getattr(one, "id", "")) for one in call.args]
+        return [getattr(node, "value", None) or texts.get(getattr(node, "id", "")) for node in call.args]
 
     def rests_on(node: ast.AST) -> set[str]:
-        names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+        names = {child.id for child in ast.walk(node) if isinstance(child, ast.Name)}
         records = set().union(*(behind.get(name, set()) for name in names))
         for call in _calls_in(node, *READERS):
             for name, variant in zip(said(call), [*said(call)[1:], "full"], strict=True):
                 if name in EXPERIMENTS:
                     known = {path.stem for path in (RECORDS / name).glob("*.json")}
-                    records |= {remade(recorded(name, one)) for one in known & {variant} or known}
+                    records |= {remade(recorded(name, each)) for each in known & {variant} or known}
         return records
 
     for statement in ast.parse("\n".join(cell.source for cell in code_cells(page))).body:
         for call in _calls_in(statement, "verify"):
             if call.args and isinstance(claim := said(call)[0], str):
-                found.setdefault(claim, set()).update(rests_on(call))
+                of_claims.setdefault(claim, set()).update(rests_on(call))
         if isinstance(statement, ast.FunctionDef):
             behind[statement.name] = rests_on(statement)
             continue
         for target, value in _pairs_of(statement):
             records = rests_on(value)
-            stored = (one for one in ast.walk(target) if isinstance(getattr(one, "ctx", None), ast.Store))
-            behind |= {one.id: records for one in stored if isinstance(one, ast.Name)}
+            stored = (name for name in ast.walk(target) if isinstance(getattr(name, "ctx", None), ast.Store))
+            behind |= {name.id: records for name in stored if isinstance(name, ast.Name)}
             if isinstance(target, ast.Name) and isinstance(value, ast.Constant):
                 texts[target.id] = str(value.value)
-    return {claim: tuple(sorted(commands)) for claim, commands in found.items()}
+    return {claim: tuple(sorted(commands)) for claim, commands in of_claims.items()}

@@ -82,8 +82,8 @@ def _sample(config: PlainSamples, rng: np.random.Generator) -> tuple[np.ndarray,
     """Draw until a line separates the classes, by the margin that is returned too."""
     while True:
         x, y = antipodal_gaussians(config.examples, config.mean, config.spread, rng=rng)
-        if (found := separation(x, y)).separable:
-            return x, y, found.margin
+        if (line := separation(x, y)).separable:
+            return x, y, line.margin
 
 
 def run_census(config: PlainSamples, seed: int, device: str = "cpu") -> dict:
@@ -150,7 +150,7 @@ def run_waiting(config: ThreePoints, seed: int, device: str = "cpu") -> dict:
         network, log_until = TwoLayer(w, np.array([1.0, -1.0]), config.slope), np.log(1e3 / height**2)
         options = {"train": "first", "rtol": 1e-9, "log_until": log_until}
         run = gradient_flow(network, x, np.array([1.0, 1.0, -1.0]), LOGISTIC, **options)
-        time = next(one.time for one in run.events if one[1:] == (0, 1, True))
+        time = next(event.time for event in run.events if event[1:] == (0, 1, True))
         times.append(time)
         neurons.append(run.network_at(time * (1 - 1e-9)).w.tolist())
     return {"times": times, "neurons": neurons}

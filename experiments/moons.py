@@ -10,12 +10,18 @@ import torch
 from experiments.comparison import rounded
 from experiments.registry import Experiment
 from experiments.regularised import Dropout, Regularised
+from lib.checks import choice
 from lib.data.synthetic import two_moons_with_gap
 from lib.geometry.level_sets import bend, distance_to_data, zero_level_set
 from lib.models.features import decompose, tangent_features
 from lib.models.mlps import draw_mlps
 from lib.training.ensembles import Optimiser, train
 from lib.training.objectives import cross_entropy, spectral_decoupling
+
+SETTINGS = (
+    *("gap", "overlap", "decoupled", "weight-decay", "longer", "adam-short", "adam-long"),
+    *("rotated", "dropout", "batch-norm", "five-layers"),
+)
 
 
 @dataclass(frozen=True)
@@ -91,14 +97,15 @@ def _boundary(function: Callable[[np.ndarray], np.ndarray], x: np.ndarray, y: np
     try:
         curves = zero_level_set(function)
         lines = [curve[::4].round(3).tolist() for curve in curves]
-        found = {"margin": float(distance_to_data(curves, x)), "bend": float(bend(curves)), "boundary": lines}
+        measures |= {"margin": float(distance_to_data(curves, x)), "bend": float(bend(curves))}
+        return measures | {"boundary": lines}
     except ValueError:  # no boundary in the square, or hardly any
-        found = {"margin": None, "bend": None, "boundary": []}
-    return measures | found
+        return measures | {"margin": None, "bend": None, "boundary": []}
 
 
 def _train_on_moons(config: TwoMoons, setting: str, seed: int, device: str) -> dict:
     """The metrics of one setting."""
+    choice("settings", setting, SETTINGS)
     like = torch.empty(0, dtype=getattr(torch, config.precision), device=device)
     gap = -config.gap if setting == "overlap" else config.gap
     x, y = two_moons_with_gap(config.examples, gap, rng=np.random.default_rng(seed))

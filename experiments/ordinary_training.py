@@ -18,6 +18,7 @@ from sklearn.datasets import load_breast_cancer
 
 from experiments.comparison import rounded
 from experiments.registry import Experiment
+from lib.checks import choice
 from lib.data.digits import all_digits
 from lib.geometry.patterns import cosine
 from lib.models.mlps import MlpBatch, draw_mlps, seed_generators
@@ -57,7 +58,7 @@ class Ordinary:
 
 def data(config: Ordinary, task: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Inputs (networks, n, d + 1), the last of which is 1, and labels (networks, n); held out come last."""
-    if task == "cancer":
+    if choice("tasks", task, ("cancer", *DIGITS)) == "cancer":
         x, y = load_breast_cancer(return_X_y=True)
         x, y = (x - x.mean(axis=0)) / x.std(axis=0), 2.0 * y - 1
     else:
@@ -109,9 +110,9 @@ def directions(now: Layers, x: np.ndarray, pair: np.ndarray) -> list[float]:
     """Cosines of neurons with those two, by mass, and of sums; agreement, by mass."""
     w, a, _ = now
     masses, cosines, sums, agree = np.abs(a) * np.linalg.norm(w, axis=1), 0.0, [], []
-    for own, one in zip((a > 0, a < 0), pair, strict=True):
-        cosines += masses[own] @ cosine(w[own], one) / masses.sum()
-        sums.append(cosine(np.abs(a[own]) @ w[own], one))
+    for own, neuron in zip((a > 0, a < 0), pair, strict=True):
+        cosines += masses[own] @ cosine(w[own], neuron) / masses.sum()
+        sums.append(cosine(np.abs(a[own]) @ w[own], neuron))
         share = masses[own] @ (w[own] @ x.T > 0) / masses[own].sum()
         agree.append((share**2 + (1 - share) ** 2).mean())
     return [cosines, np.mean(sums), np.mean(agree)]
@@ -139,7 +140,9 @@ def _trained(
 
 
 def _layers(network: Any) -> list[Layers]:
-    weights, biases = ([part.detach().numpy() for part in one] for one in (network.weights, network.biases))
+    weights, biases = (
+        [layer.detach().numpy() for layer in kind] for kind in (network.weights, network.biases)
+    )
     w = np.concatenate([weights[0], biases[0]], axis=1).swapaxes(1, 2)
     return [(w[k], weights[1][k, :, 0].copy(), float(biases[1][k, 0, 0])) for k in range(len(w))]
 
@@ -187,10 +190,10 @@ def _compared(config: Ordinary, task: str, m: int, seed: int) -> dict:
         trained = partial(_trained, config, start, seed=seed, way=way)
         interpolated = trained(all_x[:, :few], all_y[:, :few], objective=_square, step=config.step / 5)
         runs[way] = trained(*fits), trained(*fits, objective=decoupling), interpolated
-    found: dict = {}
+    comparison: dict = {}
 
     def add(name: str, value: Any) -> None:
-        found.setdefault(name, []).append(float(value))
+        comparison.setdefault(name, []).append(float(value))
 
     for k, first in enumerate(_layers(start)):
         x, y, flow = all_x[k], all_y[k, :n], np.geomspace(config.step, 10 * config.step * config.steps, 90)
@@ -206,7 +209,7 @@ def _compared(config: Ordinary, task: str, m: int, seed: int) -> dict:
             "two": (config.step * descent.steps, np.array(descent.recorded)),
             "frozen": (flow, frozen(first, x, y, flow)),
         }
-        foretold = {name: at_level(*one, y, config.level) for name, one in theories.items()}
+        foretold = {name: at_level(*path, y, config.level) for name, path in theories.items()}
         for name, (time, _) in foretold.items():
             add(f"{name}.time", time)
         for way, ((steps, run), (_, decoupled), (_, square)) in runs.items():
@@ -232,7 +235,7 @@ def _compared(config: Ordinary, task: str, m: int, seed: int) -> dict:
             norms = np.abs(last[1]) * np.linalg.norm(last[0], axis=1)
             add(f"{way}.norm", norms.sum() / least_norm(few_x, few_y))
             add(f"{way}.missed", np.square(outputs(last, few_x) - few_y).mean())
-    return found
+    return comparison
 
 
 def run_ordinary(config: Ordinary, seed: int, device: str = "cpu") -> dict:

@@ -67,7 +67,9 @@ class Record:
 
         A metric inside a dictionary is named with a dot, as ``gap.accuracy``.
         """
-        return np.array([functools.reduce(operator.getitem, metric.split("."), one) for one in self.metrics])
+        return np.array(
+            [functools.reduce(operator.getitem, metric.split("."), of_seed) for of_seed in self.metrics]
+        )
 
     def stale(self) -> list[str]:
         """Run the fingerprint; return what is no longer as it was recorded, up to three reasons.
@@ -90,8 +92,8 @@ class Record:
 
         What the same ``command`` has computed on the same ``machine`` is one run, from its start until now.
         """
-        found = dict(zip(self.seeds, self.metrics, strict=True)) | {seed: metrics}
-        seeds, now, how = sorted(found), datetime.now(UTC), {**command, **machine}
+        by_seed = dict(zip(self.seeds, self.metrics, strict=True)) | {seed: metrics}
+        seeds, now, how = sorted(by_seed), datetime.now(UTC), {**command, **machine}
         before = next((run for run in self.runs if how.items() <= run.items()), {})
         run = how | {
             "seeds": sorted([*before.get("seeds", ()), seed]),
@@ -101,7 +103,7 @@ class Record:
             "peak_memory_mib": max(before.get("peak_memory_mib", 0.0), memory),
         }
         runs = [*(other for other in self.runs if other is not before), run]
-        return dataclasses.replace(self, seeds=seeds, metrics=[found[one] for one in seeds], runs=runs)
+        return dataclasses.replace(self, seeds=seeds, metrics=[by_seed[k] for k in seeds], runs=runs)
 
     def save(self, folder: Path = RECORDS) -> None:
         """Write the record, at once or not at all, in the place of what is there.

@@ -13,6 +13,7 @@ from scipy.optimize import brentq
 from experiments.comparison import rounded
 from experiments.registry import Experiment
 from experiments.two_types import Examples, TwoTypes, disagreements, look_at, trained
+from lib.checks import choice
 from lib.data.synthetic import antipodal_gaussians
 from lib.flow.gradient import gradient_flow
 from lib.geometry.patterns import perfect_agreement_margin
@@ -151,6 +152,7 @@ def _afterwards(network: TwoLayer, x: np.ndarray, y: np.ndarray, horizon: float)
 
 def _regimes(config: GaussianClasses, setting: str, seed: int) -> dict:
     """The metrics of one setting."""
+    choice("settings", setting, ("small-start", "large-start", "without-outlier"))
     x, y = _draw(config, seed)
     if setting == "without-outlier":
         x, y = x[:-1], y[:-1]

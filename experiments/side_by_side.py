@@ -1,6 +1,6 @@
 """The papers' numbers beside ours: what we measured for each, with its spread over seeds, as a table.
 
-Theirs stand in ``book/paper_values/<paper>.yml``: each table and figure of a paper, those with numbers under
+Theirs stand in a file a paper, ``<paper>.yml``: each table and figure of a paper, those with numbers under
 ``places``, with one entry a number, the others under ``without_numbers``.  Ours come from the metrics of
 experiments, run at reduced size or recorded, by a :class:`Reading`, or from any other computation as a
 :class:`Measurement`.
@@ -20,9 +20,9 @@ import yaml
 from jinja2 import Environment, StrictUndefined
 
 from experiments.records import RECORDS, NoRecord, command, recorded
-from experiments.registry import ROOT, find
+from experiments.registry import find
+from lib.checks import choice
 
-VALUES_FOLDER = ROOT / "book" / "paper_values"
 TEMPLATE = Path(__file__).with_name("comparison.html")
 
 
@@ -78,13 +78,13 @@ def read_numbers(path: Path) -> PaperNumbers:
     values = []
     for place in content["places"]:
         shared = {name: given for name, given in place.items() if name != "values"}
-        values += [{**shared, **one} for one in place["values"]]
+        values += [{**shared, **number} for number in place["values"]]
     return PaperNumbers(
         content["paper"],
         content["figures"],
         content["tables"],
-        tuple(PaperValue(paper=content["paper"], **_with_claims(one)) for one in values),
-        tuple(Wordless(**_with_claims(one)) for one in content["without_numbers"]),
+        tuple(PaperValue(paper=content["paper"], **_with_claims(number)) for number in values),
+        tuple(Wordless(**_with_claims(place)) for place in content["without_numbers"]),
     )
 
 
@@ -93,9 +93,11 @@ def _with_claims(entry: dict) -> dict:
 
 
 @cache
-def read_papers() -> tuple[PaperNumbers, ...]:
-    """Read the files of all papers, in alphabetical order."""
-    return tuple(read_numbers(path) for path in sorted(VALUES_FOLDER.glob("*.yml")))
+def read_papers(folder: Path) -> tuple[PaperNumbers, ...]:
+    """Read the files of all papers in a folder, in alphabetical order; ``ValueError`` if there are none."""
+    if not (paths := sorted(folder.glob("*.yml"))):
+        raise ValueError(f"folder is {str(folder)!r}, allowed: one with a file <paper>.yml for each paper")
+    return tuple(map(read_numbers, paths))
 
 
 @dataclass(frozen=True)
@@ -136,25 +138,30 @@ class Reading:
     variants: tuple[str, ...] = ("full",)
     remarks: Mapping[str, str] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        for variant in self.remarks:
+            choice("variant of a remark", variant, ("quick", *self.variants))
+
     def measure(self, metrics: Sequence[Mapping[str, Any]], variant: str) -> Measurement:
         """Read the number from the metrics of a run of that variant, a dictionary for each seed."""
         config = asdict(find(self.experiment).config(variant))
-        values = tuple(self.value(one, config) for one in metrics)
+        values = tuple(self.value(of_seed, config) for of_seed in metrics)
         label = f"{len(values)} seed{'s' * (len(values) > 1)}"
         return Measurement(values, label, remark=self.remarks.get(variant, ""))
 
     def recorded(self, folder: Path = RECORDS) -> tuple[Measurement, ...]:
         """Read the number from the records that there are, in the order of the variants."""
-        found = []
+        measurements = []
         for variant in self.variants:
             try:
                 record = recorded(self.experiment, variant, folder)
             except NoRecord:
                 continue
-            values = tuple(self.value(one, record.config) for one in record.metrics)
+            values = tuple(self.value(of_seed, record.config) for of_seed in record.metrics)
             parts = [variant] * (variant != "full") + [record.size]
-            found.append(Measurement(values, ", ".join(parts), record.anchor, self.remarks.get(variant, "")))
-        return tuple(found)
+            remark = self.remarks.get(variant, "")
+            measurements.append(Measurement(values, ", ".join(parts), record.anchor, remark))
+        return tuple(measurements)
 
     def command(self) -> str:
         """Return the command that makes the first of the records."""

@@ -65,12 +65,12 @@ def number(name: str, value: Any, low: float = -np.inf, high: float = np.inf, en
 def whole(name: str, value: Any, low: int = 0) -> int:
     """Return ``value`` as an integer from ``low`` on; text and booleans are refused."""
     try:
-        found = None if isinstance(value, bool) else int(value)
+        integer = None if isinstance(value, bool) else int(value)
     except (TypeError, ValueError, OverflowError):
-        found = None
-    if found is None or found != value or found < low:
+        integer = None
+    if integer is None or integer != value or integer < low:
         raise ValueError(f"{name} is {value!r}, allowed: whole numbers from {low} on")
-    return found
+    return integer
 
 
 def wholes(name: str, value: ArrayLike, low: float, high: float) -> np.ndarray:

@@ -44,11 +44,11 @@ def regions(patterns: ArrayLike, labels: ArrayLike) -> np.ndarray:
     active; "S-": exactly the negative data are; "other": none of these.  [min2024, Sec. 3]
     """
     active, positive = np.asarray(patterns, dtype=bool), np.asarray(labels) > 0
-    found = np.full(active.shape[:-1], "other", dtype="<U5")
-    found[(active == positive).all(axis=-1)] = "S+"
-    found[(active == ~positive).all(axis=-1)] = "S-"
-    found[~active.any(axis=-1)] = "dead"
-    return found
+    names = np.full(active.shape[:-1], "other", dtype="<U5")
+    names[(active == positive).all(axis=-1)] = "S+"
+    names[(active == ~positive).all(axis=-1)] = "S-"
+    names[~active.any(axis=-1)] = "dead"
+    return names
 
 
 def cluster_radius(*groups: ArrayLike) -> float:

@@ -329,19 +329,19 @@ def minimum_norm_interpolation(inputs: ArrayLike, labels: ArrayLike, *, slope: f
         )
     if vectors.value is None:
         raise SolverFailure(f"Clarabel ended with the status {problem.status}; merge inputs that share a ray")
-    found_vectors = np.asarray(vectors.value)
-    costs = np.linalg.norm(found_vectors, axis=1)
-    kept = costs > 1e-11 * costs.sum()
-    roots = np.sqrt(height * costs[kept])
-    w = height * found_vectors[kept] @ basis.T / roots[:, None]
-    network = TwoLayer(w, np.array([sign for sign, _ in cells])[kept] * roots, slope)
-    found = MinimumNorm(x, y, network, -np.asarray(fits.dual_value) / sizes)
-    if found.primal_residual > 1e-6 * np.abs(y).max():
+    solved = np.asarray(vectors.value)
+    costs = np.linalg.norm(solved, axis=1)
+    alive = costs > 1e-11 * costs.sum()
+    roots = np.sqrt(height * costs[alive])
+    w = height * solved[alive] @ basis.T / roots[:, None]
+    network = TwoLayer(w, np.array([sign for sign, _ in cells])[alive] * roots, slope)
+    solution = MinimumNorm(x, y, network, -np.asarray(fits.dual_value) / sizes)
+    if solution.primal_residual > 1e-6 * np.abs(y).max():
         raise SolverFailure(
-            f"Clarabel left a residual of {found.primal_residual:.1e}; inputs may nearly share a ray, or "
+            f"Clarabel left a residual of {solution.primal_residual:.1e}; inputs may nearly share a ray, or "
             "labels over norms of inputs be too different in size"
         )
-    return found
+    return solution
 
 
 def largest_response(inputs: np.ndarray, duals: np.ndarray, slope: float) -> float:
@@ -361,8 +361,8 @@ def largest_response(inputs: np.ndarray, duals: np.ndarray, slope: float) -> flo
 def _nearest(columns: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, float]:
     """Return the weights, zero or more, of the sum of columns that is nearest to the target, and how far."""
     weights, distance = nnls(columns, target, maxiter=50 * max(columns.shape))
-    found = float(np.linalg.norm(columns @ weights - target))
-    if abs(found - distance) > 1e-9 * np.linalg.norm(target):
+    measured = float(np.linalg.norm(columns @ weights - target))
+    if abs(measured - distance) > 1e-9 * np.linalg.norm(target):
         # Where columns depend on each other, SciPy may return others than it means (scipy/scipy#25389).
         weights = lsq_linear(columns, target, (0, np.inf), method="bvls", tol=1e-15).x
         distance = float(np.linalg.norm(columns @ weights - target))

@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike
 
 
 def _preactivations(layers: Sequence[np.ndarray], inputs: ArrayLike) -> list[np.ndarray]:
-    found = [np.asarray(inputs) @ np.swapaxes(layers[0], -1, -2)]
+    preactivations = [np.asarray(inputs) @ np.swapaxes(layers[0], -1, -2)]
     for weights in layers[1:]:
-        found.append(np.maximum(found[-1], 0) @ np.swapaxes(weights, -1, -2))
-    return found
+        preactivations.append(np.maximum(preactivations[-1], 0) @ np.swapaxes(weights, -1, -2))
+    return preactivations
 
 
 def outputs(layers: Sequence[np.ndarray], inputs: ArrayLike) -> np.ndarray:
@@ -36,12 +36,12 @@ def gradients(
     as those of :mod:`lib.training.losses` do; at zero the derivative of the ReLU is 0.
     """
     *hidden, logits = _preactivations(layers, inputs)
-    signal, found = loss_slope(logits, np.asarray(labels)[:, None]), []
+    signal, backwards = loss_slope(logits, np.asarray(labels)[:, None]), []
     for weights, z in zip(layers[:0:-1], hidden[::-1], strict=True):
-        found.append(np.swapaxes(signal, -1, -2) @ np.maximum(z, 0))
+        backwards.append(np.swapaxes(signal, -1, -2) @ np.maximum(z, 0))
         signal = (signal @ weights) * (z > 0)
-    found.append(np.swapaxes(signal, -1, -2) @ np.asarray(inputs))
-    return found[::-1]
+    backwards.append(np.swapaxes(signal, -1, -2) @ np.asarray(inputs))
+    return backwards[::-1]
 
 
 def diagonal(sizes: ArrayLike, inputs: ArrayLike, labels: ArrayLike) -> list[np.ndarray]:

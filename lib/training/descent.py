@@ -64,8 +64,8 @@ def run_steps(
     made = 0
 
     def run() -> TrainingRun:
-        found = np.array([*recorded], dtype=int), tuple(recorded.values())
-        return TrainingRun(shown(network), *found, made, memory())
+        at = np.array([*recorded], dtype=int)
+        return TrainingRun(shown(network), at, tuple(recorded.values()), made, memory())
 
     try:
         if 0 in wanted:

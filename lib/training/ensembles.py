@@ -125,9 +125,9 @@ def train(
         logits = network(inputs)
         lost = ~(torch.isfinite(objective(logits, labels)) & torch.isfinite(logits).all(dim=-1))
     if lost.any():
-        found = tuple(lost.nonzero().flatten().tolist())
-        error = Diverged(f"logits or objective of the seeds {found} are not finite: take shorter steps")
-        error.seeds, error.run = found, run
+        diverged = tuple(lost.nonzero().flatten().tolist())
+        error = Diverged(f"logits or objective of the seeds {diverged} are not finite: take shorter steps")
+        error.seeds, error.run = diverged, run
         raise error
     return run
 

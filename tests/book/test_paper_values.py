@@ -5,10 +5,11 @@ import re
 
 import pytest
 
+from executable_claims.configuration import find_book
 from executable_claims.ledger import find_claim, read_ledger
 from experiments.side_by_side import read_papers
 
-PAPERS = {paper.paper: paper for paper in read_papers()}
+PAPERS = {paper.paper: paper for paper in read_papers(find_book().root / "book" / "paper_values")}
 VALUES = [value for paper in PAPERS.values() for value in paper.values]
 
 

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -39,6 +40,22 @@ def test_mnist_comes_from_the_folder_of_the_reader(run, config, tmp_path, monkey
     write_mnist(tmp_path, monkeypatch)
     metrics = run(config, 0)
     assert sum(metrics.get("1-0", metrics.get("data"))["examples"]) == 5
+
+
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [
+        ("pezeshki2021-figure-3", "settings"),
+        ("sarussi2021-figure-9", "settings"),
+        ("sarussi2021-figure-2", "settings"),
+        ("ordinary-training", "tasks"),
+    ],
+)
+def test_a_setting_that_there_is_not_is_refused(name, field):
+    experiment = find(name)
+    config = replace(experiment.fingerprint_of(experiment.quick), **{field: ("weight_decay",)})
+    with pytest.raises(ValueError, match=rf"{field} \w+ 'weight_decay', allowed: '"):
+        experiment.run(config, [0])
 
 
 def test_the_books_seed_moves_the_seeds_of_a_quick_run(monkeypatch):

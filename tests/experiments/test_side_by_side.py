@@ -70,6 +70,16 @@ def test_a_reading_is_of_the_run_here_and_of_every_record_there_is(monkeypatch):
     )
 
 
+def test_a_remark_is_about_a_variant_that_is_read():
+    with pytest.raises(ValueError, match=r"variant of a remark is 'slow-', allowed: 'quick', 'full', 'slow'"):
+        Reading("counting", SQUARE.value, ("full", "slow"), {"slow-": "shorter"})
+
+
+def test_a_folder_without_papers_is_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"folder is '.*', allowed: one with a file <paper>\.yml"):
+        read_papers(tmp_path)
+
+
 def test_no_number_of_ours_is_typed_into_the_page():
     """Every measurement comes from a name, which another line has computed."""
     found = 0
@@ -83,4 +93,6 @@ def test_no_number_of_ours_is_typed_into_the_page():
 
 def test_the_page_shows_every_paper():
     source = PAGE.read_text(encoding="utf-8")
-    assert set(re.findall(r'^show\("(\w+)"\)$', source, re.M)) == {paper.paper for paper in read_papers()}
+    assert set(re.findall(r'^show\("(\w+)"\)$', source, re.M)) == {
+        paper.paper for paper in read_papers(PAGE.parent / "paper_values")
+    }

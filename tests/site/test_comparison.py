@@ -2,9 +2,11 @@
 
 import pytest
 
+from executable_claims.configuration import find_book
 from experiments.side_by_side import read_papers
 
-VALUES = [value for paper in read_papers() for value in paper.values]
+PAPERS = read_papers(find_book().root / "book" / "paper_values")
+VALUES = [value for paper in PAPERS for value in paper.values]
 
 
 @pytest.fixture(scope="module")
