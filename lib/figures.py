@@ -86,12 +86,11 @@ def mark_time(axes: Axes, time: float, text: str) -> None:
 
 
 def live(name: str, **parameters: ArrayLike) -> HTML:
-    """Return the frame of a live figure of the site, drawn by ``book/_static/live/<name>.js``.
+    """Return the frame of a live figure, which the script of that name draws where the site has it.
 
     ``parameters`` are finite numbers and arrays of them that the script reads.
     """
     values = {key: np.asarray(value, dtype=float).tolist() for key, value in parameters.items()}
     data = escape(json.dumps(values, allow_nan=False))
     frame = f'<div class="live-figure" data-live="{name}" data-parameters="{data}">'
-    script = f'<script type="module" src="../../_static/live/{name}.js"></script>'
-    return HTML(f"{frame}This figure is live on the book's website.</div>{script}")
+    return HTML(f"{frame}This figure is live on the book's website.</div>")

@@ -5,7 +5,8 @@ import pytest
 from scipy.stats import binom, norm
 from scipy.stats import t as student
 
-from lib.seeds import APART, book_seed, draws, generator, likely_range
+from executable_claims.configuration import find_book
+from lib.seeds import APART, book_seed, draws, generator, likely_range, shift
 
 
 @pytest.mark.parametrize("setting", [None, "", "0"])
@@ -31,6 +32,29 @@ def test_a_book_seed_that_is_none_is_named(monkeypatch, setting):
     monkeypatch.setenv("BOOK_SEED", setting)
     with pytest.raises(ValueError, match=r"BOOK_SEED is '.*', allowed: a whole number from 0"):
         generator(0)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        *("0", "7", "007", "1.5", "seven", "²"),
+        *(
+            pytest.param(
+                setting, marks=pytest.mark.xfail(strict=True, reason="the engine reads it otherwise")
+            )
+            for setting in ("", "-3", "+5", "٣", str(10**12 + 1))
+        ),
+    ],
+)
+def test_a_book_seed_is_the_same_for_the_draws_and_for_the_engine(monkeypatch, setting):
+    monkeypatch.setenv("BOOK_SEED", setting)
+    read = []
+    for reader in (shift, lambda: find_book().shift):
+        try:
+            read.append(reader())
+        except ValueError:
+            read.append(None)
+    assert read[0] == read[1]
 
 
 @pytest.mark.parametrize("k", [-1, 0.5, APART, "0"])

@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 from docutils import nodes
-from look import on_page
+from look import Context, on_page
 from sphinx.application import Sphinx
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,7 +40,7 @@ def list_modules(app: Sphinx, docname: str, content: list[str]) -> None:
     content[0] = BLOCK.sub(sections, content[0])
 
 
-def list_parameters(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
+def list_parameters(app: Sphinx, page: str, context: Context, doctree: nodes.document | None) -> None:
     """Say that the lines of a long signature only look like definitions."""
     body = context.get("body", "")
     context["body"] = body.replace(PARAMETERS, PARAMETERS.replace("<dl>", '<dl role="presentation">'))

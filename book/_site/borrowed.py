@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from html import escape
+from typing import Any
 
 from docutils import nodes
 from docutils.parsers.rst import directives
@@ -25,7 +26,7 @@ class borrowed(nodes.Inline, nodes.Element):
     """The place of what a function ``make(app, page, **given)`` returns, nodes on that page."""
 
 
-def borrow(env: BuildEnvironment, make: Callable[..., list[nodes.Node]], **given) -> borrowed:
+def borrow(env: BuildEnvironment, make: Callable[..., list[nodes.Node]], **given: Any) -> borrowed:
     """Return a place for what a module's function makes; the page is written anew when that has changed."""
     borrowers(env)[env.docname] = ""
     return borrowed(make=make, given=given)
@@ -33,9 +34,7 @@ def borrow(env: BuildEnvironment, make: Callable[..., list[nodes.Node]], **given
 
 def borrowers(env: BuildEnvironment) -> dict[str, str]:
     """The pages that borrow, with a digest of what each had borrowed when it was written last."""
-    if not hasattr(env, "borrowers"):
-        env.borrowers = {}
-    return env.borrowers
+    return vars(env).setdefault("borrowers", {})
 
 
 def filled(app: Sphinx, page: str, place: borrowed) -> list[nodes.Node]:
@@ -44,15 +43,15 @@ def filled(app: Sphinx, page: str, place: borrowed) -> list[nodes.Node]:
 
 def pages_to_rewrite(app: Sphinx, env: BuildEnvironment) -> list[str]:
     """The pages for which others have something else than when they were written last."""
-    before = borrowers(env)
-    env.borrowers = {page: digest(shown_by_others(app, page)) for page in before}
-    return [page for page, now in env.borrowers.items() if now != before[page]]
+    before = {**borrowers(env)}
+    borrowers(env).update({page: digest(shown_by_others(app, page)) for page in before})
+    return [page for page, now in borrowers(env).items() if now != before[page]]
 
 
 def shown_by_others(app: Sphinx, page: str) -> str:
     """All that a page borrows, as text."""
     places = doctree(app.env, page).findall(borrowed)
-    return "".join(one.pformat() for place in places for one in filled(app, page, place))
+    return "".join(node.pformat() for place in places for node in filled(app, page, place))
 
 
 def forget_page(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
@@ -68,7 +67,7 @@ def doctree(env: BuildEnvironment, page: str) -> nodes.document:
 class FillBorrowed(SphinxPostTransform):
     default_priority = 3  # before MyST-NB chooses one of the forms of each output
 
-    def run(self, **options) -> None:
+    def run(self, **options: object) -> None:
         for place in list(self.document.findall(borrowed)):
             place.replace_self(filled(self.app, self.env.docname, place))
 
@@ -137,7 +136,7 @@ class LinkStates(SphinxPostTransform):
 
     default_priority = 5
 
-    def run(self, **options) -> None:
+    def run(self, **options: object) -> None:
         for link in list(self.document.findall(addnodes.pending_xref)):
             if link["reftarget"].startswith("?"):
                 refuri = link["reftarget"]
@@ -146,10 +145,10 @@ class LinkStates(SphinxPostTransform):
 
 def page_with(env: BuildEnvironment, figure: str) -> str:
     """Return the page that has the figure of that name; raise ``ExtensionError`` if none has."""
-    page, _ = env.get_domain("std").anonlabels.get(figure, ("", ""))
-    if not page:
+    labels = env.domaindata["std"]["anonlabels"]
+    if figure not in labels:
         raise ExtensionError(f"there is no figure {figure!r}")
-    return page
+    return labels[figure][0]
 
 
 def figure_of(page: nodes.document, name: str) -> nodes.figure:

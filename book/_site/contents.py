@@ -10,28 +10,30 @@ from __future__ import annotations
 
 from itertools import takewhile
 from string import ascii_lowercase
+from typing import Any
 
 from bs4 import BeautifulSoup
 from docutils import nodes
-from look import on_page
+from look import Context, on_page
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
 
-def page_numbers(env: BuildEnvironment) -> dict[str, tuple[int | str]]:
+def page_numbers(env: BuildEnvironment) -> dict[str, tuple[Any, ...]]:
     """Return the number of every numbered page, with a letter for one below a chapter."""
-    numbers = {page: found[""] for page, found in env.toc_secnumbers.items() if len(found.get("", ())) == 1}
-    for chapter, number in list(numbers.items()):
-        below = env.toctree_includes.get(chapter, [])
-        numbers |= {
-            page: (f"{number[0]}-{letter}",) for letter, page in zip(ascii_lowercase, below, strict=False)
-        }
+    chapters = {
+        page: numbers[""] for page, numbers in env.toc_secnumbers.items() if len(numbers.get("", ())) == 1
+    }
+    numbers: dict[str, tuple[Any, ...]] = {**chapters}
+    for chapter, (number,) in chapters.items():
+        for letter, page in zip(ascii_lowercase, env.toctree_includes.get(chapter, ()), strict=False):
+            numbers[page] = (f"{number}-{letter}",)
     return numbers
 
 
 def number_pages(app: Sphinx, env: BuildEnvironment) -> None:
     for page, number in page_numbers(env).items():
-        sections = dict.fromkeys(env.toc_secnumbers[page])
+        sections: dict[str, Any] = dict.fromkeys(env.toc_secnumbers[page])
         env.toc_secnumbers[page] = sections | {"": number}
         env.titles[page]["secnumber"] = number
         for link in env.tocs[page].findall(nodes.reference):
@@ -39,8 +41,8 @@ def number_pages(app: Sphinx, env: BuildEnvironment) -> None:
                 link.attributes.pop("secnumber", None)
             else:
                 link["secnumber"] = number
-        for kind, found in env.toc_fignumbers.get(page, {}).items():
-            env.toc_fignumbers[page][kind] = {name: (*number, k) for k, name in enumerate(found, start=1)}
+        for numbers in env.toc_fignumbers.get(page, {}).values():
+            numbers |= {name: (*number, k) for k, name in enumerate(numbers, start=1)}
 
 
 def in_parts(menu: str) -> str:
@@ -48,9 +50,9 @@ def in_parts(menu: str) -> str:
     soup = BeautifulSoup(menu, "html.parser")
     parts = []
     for caption in soup.select("p.caption"):
-        lists = list(takewhile(lambda one: one.name == "ul", caption.find_next_siblings()))
+        lists = list(takewhile(lambda tag: tag.name == "ul", caption.find_next_siblings()))
         parts.append(soup.new_tag("details", attrs={"class": "menu-part"}))
-        if any("current" in one["class"] for one in lists):
+        if any("current" in entries["class"] for entries in lists):
             parts[-1]["open"] = ""
         caption.insert_before(parts[-1])
         caption.name, caption.attrs = "summary", {}
@@ -60,14 +62,9 @@ def in_parts(menu: str) -> str:
     return str(soup)
 
 
-def fold(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.Node | None) -> None:
-    made = context.get("generate_toctree_html")
-
-    def folded(*given, **named) -> str:
-        return in_parts(str(made(*given, **named)))
-
-    if made:
-        context["generate_toctree_html"] = folded
+def fold(app: Sphinx, page: str, context: Context, doctree: nodes.document | None) -> None:
+    if made := context.get("generate_toctree_html"):
+        context["generate_toctree_html"] = lambda *given, **named: in_parts(str(made(*given, **named)))
 
 
 def setup(app: Sphinx) -> None:

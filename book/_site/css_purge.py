@@ -54,7 +54,7 @@ def named(tokens: Iterable[Node]) -> Iterator[str]:
         before = token.value if token.type == "literal" else ""
 
 
-def kept(rules: Iterable[Node], known: frozenset[str]) -> Iterator[Node]:
+def matching(rules: Iterable[Node], known: frozenset[str]) -> Iterator[Node]:
     """Yield the rules of which every name is known, without the selectors of which some name is not."""
     for rule in rules:
         if rule.type == "qualified-rule":
@@ -64,7 +64,7 @@ def kept(rules: Iterable[Node], known: frozenset[str]) -> Iterator[Node]:
             rule.prelude = [node for part in parts for node in (COMMA, *part)][1:]
         elif rule.type == "at-rule" and rule.lower_at_keyword in NESTING:
             inside = tinycss2.parse_rule_list(rule.content, skip_comments=True, skip_whitespace=True)
-            rule.content = list(kept(inside, known))
+            rule.content = list(matching(inside, known))
             if not rule.content:
                 continue
         yield rule
@@ -76,15 +76,15 @@ def purged(sheet: str, known: str) -> str:
     Spaces stand between the names.
     """
     rules = tinycss2.parse_stylesheet(sheet, skip_comments=True, skip_whitespace=True)
-    return "\n".join(re.sub(r"\s+", " ", rule.serialize()) for rule in kept(rules, frozenset(known.split())))
+    return "\n".join(
+        re.sub(r"\s+", " ", rule.serialize()) for rule in matching(rules, frozenset(known.split()))
+    )
 
 
 def names_in(page: str) -> frozenset[str]:
     """Return the tags, classes and ids of a page."""
-    found: set[str] = set()
-    for tag, names in set(NAMES.findall(page)):
-        found.update((tag.lower(),) if tag else names.split())
-    return frozenset(found)
+    pairs = set(NAMES.findall(page))
+    return frozenset(name for tag, names in pairs for name in ([tag.lower()] if tag else names.split()))
 
 
 def write_sheets(app: Sphinx) -> None:
@@ -104,12 +104,12 @@ def write_sheets(app: Sphinx) -> None:
 
 def subset(font: Path, icons: set[int]) -> None:
     """Write beside a font, as WOFF, the same font with the ``icons`` alone, and remove the whole one."""
-    small = TTFont(font, recalcTimestamp=False)
+    icon_font = TTFont(font, recalcTimestamp=False)
     subsetter = Subsetter(Options(layout_features=[], notdef_outline=True))
     subsetter.populate(unicodes=icons)
-    subsetter.subset(small)
-    small.flavor = "woff"
-    small.save(font.with_suffix(".woff"))
+    subsetter.subset(icon_font)
+    icon_font.flavor = "woff"
+    icon_font.save(font.with_suffix(".woff"))
     font.unlink()
     font.with_suffix(".woff2").unlink()
 

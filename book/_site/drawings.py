@@ -30,14 +30,11 @@ ROLES = {
     figures.THEORY.lower(): "theory",
 }
 COLOUR = re.compile("|".join(ROLES))
-NAME = re.compile(r'(\bid="|href="#|url\(#)([^")]+)')
+XLINK = "http://www.w3.org/1999/xlink"
+REFERENCE = re.compile(r"(?<=url\(#)[^)]+|(?<=^#).+")
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 LONG = re.compile(r"(\.\d\d)\d+")
-STEP = re.compile(r" ?([A-Za-z]) ?")
-UNSEEN = re.compile(r'<g id="patch_\d+"> <path d="[^"]*" style="fill: none"/> </g>')
-COORDINATES = re.compile(r'(?<= [dxy]=")[^"]*')
-PROLOG = re.compile(r"^.*?(?=<g id=\"figure_1\">)|</svg>\s*$|<!--.*?-->", re.S)
-LAID_OUT = re.compile(r"\s*\n\s*")
+STEP = re.compile(r"\s*([A-Za-z])\s*")
 TEXT = re.compile(r"translate\(([-\d.]+) [-\d.]+\)( rotate\(\S+\))? scale\(([\d.]+) ")
 SHIFT = re.compile(r"translate\(([-\d.]+)")
 EM = 100  # the size at which Matplotlib lays out a text
@@ -46,16 +43,28 @@ LEGIBLE = 9  # pixels, the size of letters that one can read
 LARGEST = 1.5  # pixels for a point, about as on a wide screen
 
 
+def placed(pattern: re.Pattern, transform: str) -> re.Match:
+    """Return how a text or a letter is placed; ``ValueError`` if not as Matplotlib does it."""
+    if not (place := pattern.match(transform)):
+        raise ValueError(f"transform of a text is {transform!r}, allowed: {pattern.pattern}")
+    return place
+
+
 def texts(element: Element) -> list[tuple[float, float, float]]:
     """Where each text begins and ends, from the left, and the size of its letters."""
-    found = []
-    for group in element.iter("g"):
-        if place := TEXT.match(group.get("transform", "")):
-            left, size = float(place[1]), float(place[3]) * EM
-            last = SHIFT.match(group[-1].get("transform", "")) if len(group) else None
-            right = left if place[2] else left + size * (float(last[1]) / EM if last else 0.0) + size * 0.7
-            found.append((left - size if place[2] else left, right, size))
-    return found
+    places = []
+    for group in element.iterfind(".//g[@transform]"):
+        place = placed(TEXT, group.attrib["transform"])
+        left, size = float(place[1]), float(place[3]) * EM
+        last = group[-1].get("transform") if len(group) else None
+        length = size * (float(placed(SHIFT, last)[1]) / EM if last else 0.0) + size * 0.7
+        places.append((left - size, left, size) if place[2] else (left, left + length, size))
+    return places
+
+
+def is_unseen(path: Element) -> bool:
+    """Whether a path is neither filled nor stroked, as the frame of axes is."""
+    return path.tag == "path" and path.get("style", "").replace(" ", "") == "fill:none"
 
 
 def extent(axes: Element) -> tuple[float, float, float, float] | None:
@@ -63,8 +72,8 @@ def extent(axes: Element) -> tuple[float, float, float, float] | None:
 
     What has no frame, as axes that lie on others, has the room of its labels; ``None`` without any.
     """
-    frame = next((path for path in axes.findall("g/path") if path.get("style") == "fill: none"), None)
-    across = [] if frame is None else [float(one) for one in NUMBER.findall(frame.get("d", ""))[::2]]
+    frame = next(filter(is_unseen, axes.iterfind("g/path")), None)
+    across = [] if frame is None else [float(x) for x in NUMBER.findall(frame.get("d", ""))[::2]]
     labels = texts(axes)
     room = [*across, *(left for left, _, _ in labels)], [*across, *(right for _, right, _ in labels)]
     if not room[0]:
@@ -75,31 +84,36 @@ def extent(axes: Element) -> tuple[float, float, float, float] | None:
 def borrows_labels(axes: Element) -> bool:
     """Whether axes have ticks for heights whose labels stand at a neighbour."""
     heights = [group for group in axes if group.get("id", "").startswith("matplotlib.axis")][1:]
-    return any(next(one.iter("use"), None) is not None and not texts(one) for one in heights)
+    return any(next(axis.iter("use"), None) is not None and not texts(axis) for axis in heights)
 
 
 def cuts(figure: Element) -> list[float]:
     """Where the columns of a drawing can be taken apart: each has labels of its own, and nothing crosses."""
     groups = [group for group in figure if group.get("id") != "patch_1"]
-    rooms = [(extent(group), borrows_labels(group)) for group in groups]
-    if any(room is None for room, _ in rooms):
+    rooms = [(room, borrows_labels(group)) for group in groups if (room := extent(group))]
+    if len(rooms) < len(groups):
         return []
-    found, reached = [], 0.0
-    for (left, start, end, right), borrows in sorted(rooms, key=lambda one: one[0][1]):
+    edges, reached = [], 0.0
+    for (left, start, end, right), borrows in sorted(rooms, key=lambda room: room[0][1]):
         if reached and left > reached and end - start > BAR and not borrows:
-            found.append((left + reached) / 2)
+            edges.append((left + reached) / 2)
         reached = max(reached, right)
-    return found
+    return edges
 
 
 def inline(source: str, name: str, description: str) -> str:
-    """Return a drawing of Matplotlib as part of a page, where ``name`` is the only one of that name."""
+    """Return a drawing of Matplotlib as part of a page, where ``name`` is the only one of that name.
+
+    Raises ``ValueError`` for another picture.
+    """
     root = ElementTree.fromstring(re.sub(r'\sxmlns="[^"]*"', "", source, count=1))
-    width, height = (float(one) for one in NUMBER.findall(root.attrib["viewBox"])[2:])
-    figure = root.find("g")
+    figure, box = root.find("g[@id='figure_1']"), NUMBER.findall(root.get("viewBox", ""))
+    if figure is None or len(box) != 4:
+        raise ValueError(f"{name} is no drawing of Matplotlib, which has a viewBox and a group figure_1")
+    width, height = map(float, box[2:])
     edges = [0.0, *cuts(figure), width]
     smallest = min((size for *_, size in texts(figure)), default=LEGIBLE)
-    shown = written(source, name)
+    shown = written([*root][[*root].index(figure) :], name)
     panels = []
     for left, right in pairwise(edges):
         across = right - left
@@ -111,17 +125,29 @@ def inline(source: str, name: str, description: str) -> str:
     return f'{opening} style="--width:{width:.5g};--height:{height:.5g}">{"".join(panels)}</span>'
 
 
-def written(source: str, name: str) -> str:
+def written(parts: list[Element], name: str) -> str:
     """Return what is drawn with names of its own, roles for colours and short coordinates."""
-    text = LAID_OUT.sub(" ", PROLOG.sub("", source))
-    text = COORDINATES.sub(lambda found: STEP.sub(r"\1", LONG.sub(r"\1", found[0])), UNSEEN.sub("", text))
-    text = re.sub(r'<g id="text_\d+">', '<g class="letters">', text)
-    text = COLOUR.sub(lambda found: f"var(--figure-{ROLES[found[0]]})", text)
-    used = set(re.findall(r'href="#([^"]+)|url\(#([^)]+)', text))
-    known = {one for pair in used for one in pair} | {"figure_1"}
-    numbers = {one: "figure_1" if one == "figure_1" else str(k) for k, one in enumerate(sorted(known))}
-    text = re.sub(r' id="([^"]+)"', lambda found: found[0] if found[1] in known else "", text)
-    return re.sub(r"> +<", "><", NAME.sub(lambda found: f"{found[1]}{name}-{numbers[found[2]]}", text))
+    for parent in [element for part in parts for element in part.iter()]:
+        for patch in [child for child in parent if len(child) == 1 and is_unseen(child[0])]:
+            parent.remove(patch)
+    elements = [element for part in parts for element in part.iter()]
+    used = {old for each in elements for text in each.attrib.values() for old in REFERENCE.findall(text)}
+    names = {old: f"{name}-{k}" for k, old in enumerate(sorted(used))} | {"figure_1": f"{name}-figure_1"}
+    for element in elements:
+        element.text = element.tail = None
+        is_text = element.get("id", "").startswith("text_")
+        if (own := element.attrib.pop("id", "")) in names:
+            element.set("id", names[own])
+        for key, text in element.items():
+            if key in ("d", "x", "y"):
+                text = STEP.sub(r"\1", LONG.sub(r"\1", text)).strip()
+            text = REFERENCE.sub(lambda old: names[old[0]], text)
+            element.set(key, COLOUR.sub(lambda colour: f"var(--figure-{ROLES[colour[0]]})", text))
+        if is_text:
+            element.set("class", "letters")
+    ElementTree.register_namespace("xlink", XLINK)
+    texts = (ElementTree.tostring(part, "unicode") for part in parts)
+    return "".join(texts).replace(f' xmlns:xlink="{XLINK}"', "").replace(" />", "/>")
 
 
 def is_drawing(path: Path) -> bool:
@@ -137,7 +163,7 @@ class InlineFigures(SphinxPostTransform):
     default_priority = 8  # after the front page has borrowed figures of chapters
     formats = ("html",)
 
-    def run(self, **options) -> None:
+    def run(self, **options: object) -> None:
         seen: Counter[str] = Counter()
         for image in list(self.document.findall(nodes.image)):
             path = Path(self.app.srcdir, image["uri"])
@@ -149,9 +175,7 @@ class InlineFigures(SphinxPostTransform):
 
 def draw(app: Sphinx, path: Path, description: str) -> str | None:
     """A drawing on the page of a claim."""
-    if not is_drawing(path):
-        return None
-    return read(app, path, f"f{path.stem[:6]}", description)
+    return read(app, path, f"f{path.stem[:6]}", description) if is_drawing(path) else None
 
 
 def setup(app: Sphinx) -> None:

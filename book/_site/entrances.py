@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from borrowed import doctree
 from docutils import nodes
-from look import after_build, on_page, render
+from look import Context, after_build, on_page, render
 from markupsafe import Markup
 from mathematics import plain
 from provenance import citation
@@ -38,49 +38,52 @@ def text_of(node: nodes.Node) -> str:
 
 def description(page: nodes.document | None, title: str) -> str:
     """What a page promises, or its first sentences, or its title and what the book is about."""
-    found = page.findall(nodes.paragraph) if page is not None else ()
-    paragraphs = [text_of(one) for one in found if isinstance(one.parent, nodes.section)]
-    texts = [" ".join(text.split()) for text in paragraphs]
-    text = next((PROMISE.sub("", one) for one in texts if PROMISE.search(one)), "")
-    for one in texts:
-        text += " " + one if len(text) < ENOUGH else ""
-    if len(text) < ENOUGH:
-        text = f"{title}. {citation()['abstract']}"
-    return shorten(text, DESCRIPTION, placeholder=" …")
+    paragraphs = page.findall(nodes.paragraph) if page is not None else ()
+    texts = [
+        " ".join(text_of(paragraph).split())
+        for paragraph in paragraphs
+        if isinstance(paragraph.parent, nodes.section)
+    ]
+    said = next((PROMISE.sub("", text) for text in texts if PROMISE.search(text)), "")
+    for text in texts:
+        said += " " + text if len(said) < ENOUGH else ""
+    if len(said) < ENOUGH:
+        said = f"{title}. {citation()['abstract']}"
+    return shorten(said, DESCRIPTION, placeholder=" …")
 
 
-def describe(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
-    named = app.env.titles.get(pagename)
+def describe(app: Sphinx, page: str, context: Context, doctree: nodes.document | None) -> None:
+    named = app.env.titles.get(page)  # what Sphinx writes itself, as the search, has its title in the context
     title = named.astext() if named else unescape(context.get("title", app.config.html_title))
-    address = app.builder.get_target_uri(pagename)
-    context["metatags"] = context.get("metatags", "") + tags(app, address, title, description(doctree, title))
+    shown = tags(app, app.builder.get_target_uri(page), title, description(doctree, title))
+    context["metatags"] = context.get("metatags", "") + shown
 
 
 def describe_claim(app: Sphinx, claim: Claim, verdict: str) -> str:
     """The tags of the preview of a claim's own page: the claim in words, and its verdict."""
-    title, address = f"{claim.about}, {claim.paper}: {verdict}", f"{claim.id}.html"
-    canonical = f"{app.config.html_baseurl}c/{address}" if app.config.html_baseurl else address
-    shown = tags(app, f"c/{address}", title, claim.headline)
-    return f'{shown}\n<link rel="canonical" href="{canonical}">'
+    address = f"c/{claim.id}.html"
+    shown = tags(app, address, f"{claim.about}, {claim.paper}: {verdict}", claim.headline)
+    base = app.config.html_baseurl
+    return f'{shown}\n<link rel="canonical" href="{base + address if base else f"{claim.id}.html"}">'
 
 
 def write(app: Sphinx) -> None:
     """Write what stands at the root: a page that opens the book, one for a miss, and for machines a map."""
-    site, base, book = Path(app.outdir), app.config.html_baseurl, app.config.html_title
-    start = app.builder.get_target_uri(app.config.root_doc)
-    first = description(doctree(app.env, app.config.root_doc), book)
-    described = Markup(tags(app, start, app.env.titles[app.config.root_doc].astext(), first))
-    texts = {
-        "index.html": render("index.html", described=described, book=book, start=start),
-        "404.html": render("404.html", root=urlsplit(base).path or "/", book=book, start=start),
-        "robots.txt": "User-agent: *\nAllow: /\n" + (f"Sitemap: {base}sitemap.xml\n" if base else ""),
-    }
+    site, base, root = Path(app.outdir), app.config.html_baseurl, app.config.root_doc
+    shared = {"book": app.config.html_title, "start": app.builder.get_target_uri(root)}
+    first = description(doctree(app.env, root), shared["book"])
+    described = Markup(tags(app, shared["start"], app.env.titles[root].astext(), first))
+    (site / "index.html").write_text(render("index.html", described=described, **shared), encoding="utf-8")
+    miss = render("404.html", root=urlsplit(base).path or "/", **shared)
+    (site / "404.html").write_text(miss, encoding="utf-8")
+    robots = "User-agent: *\nAllow: /\n"
     if base:  # a map needs whole addresses
         pages = [app.builder.get_target_uri(name) for name in sorted(app.env.found_docs)]
         claims = sorted(path.relative_to(site).as_posix() for path in site.glob("c/*.html"))
-        texts["sitemap.xml"] = render("sitemap.xml", base=base, addresses=pages + claims)
-    for name, text in texts.items():
-        (site / name).write_text(text, encoding="utf-8")
+        map_of_site = render("sitemap.xml", base=base, addresses=pages + claims)
+        (site / "sitemap.xml").write_text(map_of_site, encoding="utf-8")
+        robots += f"Sitemap: {base}sitemap.xml\n"
+    (site / "robots.txt").write_text(robots, encoding="utf-8")
 
 
 def setup(app: Sphinx) -> None:

@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 
 from docutils import nodes
-from look import after_build, on_page, render
+from look import Context, after_build, on_page, render
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
@@ -37,6 +37,11 @@ SEARCH = re.compile(
 WAITING = re.compile(r'<script (?=[^>]*src="[^"]*_static/(?!documentation_options|live/))(?!defer)')
 # It only imports the other, which a browser would learn late.
 IMPORTING, IMPORTED = re.compile(r'_static/styles/theme\.css[^"]*'), "_static/basic.css"
+# What is left if the theme, or an extension, writes any of these otherwise.
+LEFT = re.compile(
+    r"<[^>]*\b(?:(?:fontawesome|design-tabs|togglebutton)\.js|x-thebe|styles/theme\.css)[^>]*>"
+    r'|<summary(?![^>]*aria-label)[^>]*>\s*<span class="toctree-toggle"'
+)
 NOT_SERVED = ("**/*.map", "scripts/fontawesome.js")
 
 
@@ -46,34 +51,46 @@ def refuse_figures_without_text(app: Sphinx, doctree: nodes.document) -> None:
             LOGGER.warning("a figure has no alternative text", location=image)
 
 
-def with_switch(body: str) -> str:
-    """Return the page with one switch below its title, where it has several folds."""
+def with_switch(body: str, page: str) -> str:
+    """Return the body of a page with one switch below its title, where it has several folds.
+
+    Raises ``ValueError`` if there is no title.
+    """
     if len(FOLD.findall(body)) < 2:
         return body
-    place = next((place for place in PLACES if place in body), "")
-    return body.replace(place, place + SWITCH, 1)
+    for place in PLACES:
+        if place in body:
+            return body.replace(place, place + SWITCH, 1)
+    raise ValueError(f"{page} has folds and no place for their switch, allowed: after {' or '.join(PLACES)}")
 
 
-def settle(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.Node | None) -> None:
+def settle(app: Sphinx, page: str, context: Context, doctree: nodes.document | None) -> None:
     for files in ("script_files", "css_files"):
-        context[files] = [one for one in context[files] if "thebe" not in str(one)]
-    body = with_switch(context.get("body", ""))
+        context[files] = [file for file in context[files] if "thebe" not in str(file)]
+    body = with_switch(context.get("body", ""), page)
     body = body.replace("<img ", '<img loading="lazy" ').replace("<table ", '<table tabindex="0" ')
     body = body.replace('role="doc-biblioentry"', 'role="listitem"')  # what a list may hold
     context["body"] = COLOURLESS.sub(r"\1", body)
     context["metatags"] = render("preload.html") + context.get("metatags", "")
 
 
+def lean(source: str, name: str) -> str:
+    """Return a page as it is served; ``ValueError`` if the theme has written it in another way."""
+    page = UNNAMED.sub(r'\1 aria-label="Chapters below"\2', UNNEEDED.sub("", source))
+    page = IMPORTING.sub(IMPORTED, page)
+    if first := VIEWPORT.search(page):  # docutils, Sphinx and the theme write one each
+        page = page[: first.end()] + VIEWPORT.sub("", page[first.end() :])
+    if name != "search.html":
+        page = WAITING.sub("<script defer ", SEARCH.sub("", page))
+    if rest := LEFT.search(page):
+        raise ValueError(f"{name} has {rest[0]!r}, which stands in no form that is known")
+    return page
+
+
 def finish(app: Sphinx) -> None:
     for path in Path(app.outdir).rglob("*.html"):
         source = path.read_text(encoding="utf-8")
-        page = UNNAMED.sub(r'\1 aria-label="Chapters below"\2', UNNEEDED.sub("", source))
-        page = IMPORTING.sub(IMPORTED, page)
-        if first := VIEWPORT.search(page):  # docutils, Sphinx and the theme write one each
-            page = page[: first.end()] + VIEWPORT.sub("", page[first.end() :])
-        if path.name != "search.html":
-            page = WAITING.sub("<script defer ", SEARCH.sub("", page))
-        if page != source:
+        if (page := lean(source, path.relative_to(app.outdir).as_posix())) != source:
             path.write_text(page, encoding="utf-8")
     for pattern in NOT_SERVED:
         for path in Path(app.outdir, "_static").glob(pattern):

@@ -8,28 +8,25 @@ titles, previews and the index of the search, it becomes plain characters.
 from __future__ import annotations
 
 import atexit
-import functools
 import html
 import json
 import re
 import shutil
 from collections.abc import Callable
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-from look import FOLDER, after_build, on_page, remembered
+from docutils import nodes
+from look import FOLDER, Context, after_build, on_page, remembered
 from py_mini_racer import JSEvalException, MiniRacer
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
 LOGGER = logging.getLogger(__name__)
 PARTS = (
-    "startup.js",
-    "core.js",
-    "adaptors/liteDOM.js",
-    "input/tex-full.js",
-    "output/chtml.js",
-    "output/chtml/fonts/tex.js",
+    *("startup.js", "core.js", "adaptors/liteDOM.js", "input/tex-full.js"),
+    *("output/chtml.js", "output/chtml/fonts/tex.js"),
 )
 MATHJAX = "sphinx-mathjax-offline"
 FONTS = "output/chtml/fonts/woff-v2"
@@ -37,10 +34,9 @@ PROGRAM = FOLDER / "mathematics.js"
 PACKAGES = ("base", "ams", "newcommand", "configmacros", "boldsymbol", "textmacros")
 # MathJax is told not to look for a page to typeset.
 BEFORE = "globalThis.MathJax = {loader: {load: []}, startup: {typeset: false, ready() {}}};"
+CLASSES = "math notranslate nohighlight"  # by which Sphinx marks a formula
 FORMULA = re.compile(
-    r'(<(span|div) class="(?:[^"]* )?math notranslate nohighlight"[^>]*>)\s*'
-    r'(<span class="eqno">.*?</span>)?(.*?)(</\2>)',
-    re.S,
+    rf'(<(span|div) class="(?:[^"]* )?{CLASSES}"[^>]*>)\s*(<span class="eqno">.*?</span>)?(.*?)(</\2>)', re.S
 )
 # What only MathJax, and pages that are XML, read of MathML.
 UNREAD = re.compile(r' (?:data-mjx-[a-z]+|stretchy|fence|xmlns)="[^"]*"')
@@ -64,7 +60,7 @@ FRACTION = re.compile(r"\\[td]?frac\s*(\{[^{}]*\}|\w)\s*(\{[^{}]*\}|\w)")
 COMMAND = re.compile(r"\\(?![td]?frac)([A-Za-z]+|\|)\s*")
 
 
-@functools.cache
+@cache
 def engine(macros: str) -> MiniRacer:
     """MathJax, ready to typeset with the macros of the book, an object of JSON."""
     folder = mathjax()
@@ -92,43 +88,49 @@ def typeset(tex: str, display: bool, macros: str = "{}") -> str:
     """
     call = f"JSON.stringify(typeset({json.dumps(tex)}, {json.dumps(display)}))"
     try:
-        seen, read = json.loads(engine(macros).eval(call))
+        seen, read = json.loads(str(engine(macros).eval(call)))
     except JSEvalException as error:
         reason = str(error).partition("Error: ")[2].partition("\n")[0]
         raise ValueError(f"{tex!r} is no formula: {reason}") from None
-    seen = seen.replace("<mjx-math ", '<mjx-math aria-hidden="true" ', 1)
     read = UNREAD.sub("", re.sub(r">\s+<", "><", read))
     inside = f'<mjx-assistive-mml display="{"block" if display else "inline"}">{read}</mjx-assistive-mml>'
     return seen.removesuffix("</mjx-container>") + inside + "</mjx-container>"
 
 
-@functools.cache
+@cache
 def kept(root: Path) -> Callable[..., str]:
     """Return `typeset` with a memory: most formulas stay the same from build to build."""
     return remembered(root, typeset, metadata.version(MATHJAX), PROGRAM.read_text(encoding="utf-8"))
 
 
 def with_formulas(app: Sphinx, body: str, place: str) -> str:
-    """Return HTML with formulas in the place of their TeX."""
+    """Return HTML with formulas in the place of their TeX.
+
+    Raises ``ValueError`` naming the ``place`` if Sphinx writes a formula in another way.
+    """
     macros = json.dumps(app.config.mathjax3_config["tex"]["macros"])
 
-    def typeset_one(found: re.Match) -> str:
-        opening, tag, number, text, closing = found.groups()
+    def typeset_there(match: re.Match) -> str:
+        opening, tag, number, text, closing = match.groups()
         tex = html.unescape(text).strip().removeprefix(r"\(").removesuffix(r"\)")
         tex = tex.removeprefix(r"\[").removesuffix(r"\]")
         try:
             return opening + (number or "") + kept(app.srcdir)(tex, tag == "div", macros) + closing
         except ValueError as error:
             LOGGER.warning(str(error), location=place)
-            return found[0]
+            return match[0]
 
-    return FORMULA.sub(typeset_one, body)
+    changed, count = FORMULA.subn(typeset_there, body)
+    if count != body.count(f'{CLASSES}"'):
+        raise ValueError(f"{place} has a formula that is not written as {FORMULA.pattern}")
+    return changed
 
 
-def typeset_page(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
+def typeset_page(app: Sphinx, page: str, context: Context, doctree: nodes.document | None) -> None:
     """Typeset a page, and drop the script that would have done it in the browser."""
-    context["body"] = with_formulas(app, context.get("body", ""), pagename)
-    context["script_files"] = [one for one in context["script_files"] if "mathjax" not in str(one).lower()]
+    context["body"] = with_formulas(app, context.get("body", ""), page)
+    scripts = context["script_files"]
+    context["script_files"] = [script for script in scripts if "mathjax" not in str(script).lower()]
 
 
 def typeset_claim(app: Sphinx, page: str) -> str:
@@ -141,21 +143,21 @@ def write_sheet(app: Sphinx) -> None:
     """Write the fonts and the rules of MathJax."""
     macros = json.dumps(app.config.mathjax3_config["tex"]["macros"])
     static = Path(app.outdir, "_static")
-    sheet = engine(macros).eval("adaptor.textContent(chtml.styleSheet(page))")
+    sheet = str(engine(macros).eval("adaptor.textContent(chtml.styleSheet(page))"))
     (static / "mathematics.css").write_text(sheet, encoding="utf-8")
     shutil.copytree(mathjax() / FONTS, static / "mathematics", dirs_exist_ok=True)
 
 
 def plain(text: str) -> str:
     """A text with TeX as one line of characters, as far as that goes: fractions get a slash."""
-    text = NAMED.sub(lambda found: found[1] or found[2], LAYOUT.sub(" ", text))
+    text = NAMED.sub(lambda name: name[1] or name[2], LAYOUT.sub(" ", text))
     text = text.replace(r"\{", "❴").replace(r"\}", "❵")
-    text = COMMAND.sub(lambda found: SYMBOLS.get(found[1], f" {found[1]} "), text)
+    text = COMMAND.sub(lambda command: SYMBOLS.get(command[1], f" {command[1]} "), text)
     before = ""
     while text != before:
         before = text
-        text = SCRIPT.sub(lambda found: found[1] + bracketed(found[2]), text)
-        text = FRACTION.sub(lambda found: f"{bracketed(found[1])}/{bracketed(found[2])}", text)
+        text = SCRIPT.sub(lambda script: script[1] + bracketed(script[2]), text)
+        text = FRACTION.sub(lambda fraction: "/".join(map(bracketed, fraction.groups())), text)
     text = re.sub(r"[{}$]|(?<![\^(])\*", "", text).replace("❴", "{").replace("❵", "}")
     return re.sub(r"(?<=\() | (?=[_^),.;:])", "", " ".join(text.split()))
 

@@ -44,16 +44,16 @@ def contents(folder: Path) -> list[tuple[str, bool]]:
 
 def parts(folder: Path) -> dict[str, list[str]]:
     """The chapters of each part, which has a folder: of one on a paper, by the page of the paper."""
-    found: dict[str, list[str]] = {}
+    of_parts: dict[str, list[str]] = {}
     chapters: list[str] = []
     for page, _ in contents(folder):
         if page.startswith(PAPERS):
-            chapters = found[page] = []
+            chapters = of_parts[page] = []
         elif page.count("/") > 1 and (own := Path(page).parent) != REFERENCE:
             if chapters and own != Path(chapters[0]).parent:
-                chapters = found[page] = []
+                chapters = of_parts[page] = []
             chapters.append(page)
-    return found
+    return of_parts
 
 
 def offshoots(folder: Path) -> set[str]:

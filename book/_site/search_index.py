@@ -1,7 +1,7 @@
 """An index of the book: subjects, claims, errata, theorems, figures, sections and names of the library.
 
 It is one classic script, which the search box loads when it is first used, so it works from the disk as well.
-What answers equally well is found in the order of the index, which no build before may change: pages by name.
+What answers equally well is shown in the order of the index, which no build before may change: pages by name.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from executable_claims.ledger import Paper, read_ledger
 from executable_claims.outcomes import errata_of, outcomes
 
 SUBJECTS = "book/subjects.yml"
-PLACE = re.compile(r"([^?#]+)(.*)")
 SECTIONED = (nodes.section, nodes.document)
 
 Thing = tuple[str, str, str, str, str]
@@ -82,8 +81,8 @@ def numbered(env: BuildEnvironment) -> Iterator[Thing]:
         title = env.titles[page].astext()
         if number := env.toc_secnumbers.get(page, {}).get(""):
             yield "number", f"Chapter {number[0]}", title, f"{page}.html", ""
-        for kind, found in kinds.items():
-            for anchor, number in found.items() if kind != "displaymath" else ():
+        for kind, numbers in kinds.items():
+            for anchor, number in numbers.items() if kind != "displaymath" else ():
                 name = f"{kind.capitalize()} {'.'.join(map(str, number))}"
                 yield "number", name, title, f"{page}.html#{anchor}", ""
 
@@ -103,8 +102,9 @@ def passages(env: BuildEnvironment) -> Iterator[Thing]:
 def subjects(env: BuildEnvironment) -> Iterator[Thing]:
     """The pages that `subjects.yml` has for words of readers."""
     for place, *words in yaml.safe_load(Path(env.srcdir, SUBJECTS).read_text(encoding="utf-8")):
-        page, rest = PLACE.fullmatch(place).groups()
-        yield "subject", "; ".join(words), env.titles[page].astext(), f"{page}.html{rest}", ""
+        page = re.split("[?#]", place)[0]
+        address = f"{page}.html{place.removeprefix(page)}"
+        yield "subject", "; ".join(words), env.titles[page].astext(), address, ""
 
 
 def library(env: BuildEnvironment) -> Iterator[Thing]:

@@ -30,7 +30,7 @@ def join_punctuation(document: nodes.Element) -> None:
         place = next(k for k, child in enumerate(line) if child is formula)
         around = [line[k] if 0 <= k < len(line) else None for k in (place - 1, place + 1)]
         before, after = (each if isinstance(each, nodes.Text) else nodes.Text("") for each in around)
-        opening, mark = OPENING.search(before)[0], PUNCTUATION.match(after)[0]
+        opening, mark = OPENING.findall(before)[0], PUNCTUATION.findall(after)[0]
         if not opening + mark:
             continue
         line[place] = nodes.inline("", opening, formula, nodes.Text(mark), classes=["unbreakable"])
@@ -59,8 +59,8 @@ def lift_displays(document: nodes.Element) -> None:
 def write_powers(document: nodes.Element) -> None:
     """Write the numbers pasted into the prose as 3 · 10⁻⁷ in the place of 3e-07."""
     for number in document.findall(nodes.inline):
-        if "pasted-text" in number["classes"] and (found := EXPONENT.fullmatch(number.astext())):
-            sign, digits, below, power = found.groups()
+        if "pasted-text" in number["classes"] and (parts := EXPONENT.fullmatch(number.astext())):
+            sign, digits, below, power = parts.groups()
             factor = "" if digits == "1" else f"{digits}\u202f·\u202f"
             number.children = []
             number += nodes.Text("−" * bool(sign) + factor + "10")
@@ -88,7 +88,7 @@ def fold(document: nodes.Element) -> None:
 class LayOutFormulas(SphinxPostTransform):
     default_priority = 700
 
-    def run(self, **options) -> None:
+    def run(self, **options: object) -> None:
         join_punctuation(self.document)
         lift_displays(self.document)
         write_powers(self.document)

@@ -39,9 +39,9 @@ def widths(figure):
 @pytest.mark.parametrize(("columns", "rows"), [(1, 1), (2, 1), (3, 1), (2, 2)])
 def test_a_drawing_is_cut_between_its_columns(columns, rows):
     figure, axes = figures.panels(columns, rows, squeeze=False)
-    for one in axes.flat:
-        one.plot([0, 1], [0, 1])
-        one.set_ylabel("loss")
+    for panel in axes.flat:
+        panel.plot([0, 1], [0, 1])
+        panel.set_ylabel("loss")
     found = widths(figure)
     assert len(found) == columns
     assert sum(found) == pytest.approx(72 * figures.WIDTH, abs=10)  # tight around what is drawn
@@ -94,3 +94,23 @@ def test_a_drawing_says_what_is_seen():
     figure, _ = figures.panels()
     page = drawn(figure)
     assert page.span["aria-label"] == 'what is "seen"' and page.span["role"] == "img"
+
+
+def svg(*attributes, inside):
+    return f"<svg {' '.join(attributes)}>{inside}</svg>"
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (svg(inside="<g id='figure_1'/>"), "n is no drawing of Matplotlib, which has a viewBox and"),
+        (svg("viewBox='0 0 1 1'", inside="<g id='chart'/>"), "n is no drawing of Matplotlib"),
+        (
+            svg("viewBox='0 0 1 1'", inside="<g id='figure_1'><g transform='matrix(1 0 0 1 2 3)'/></g>"),
+            r"transform of a text is 'matrix\(1 0 0 1 2 3\)', allowed: translate",
+        ),
+    ],
+)
+def test_what_matplotlib_has_not_drawn_is_refused(source, message):
+    with pytest.raises(ValueError, match=message):
+        drawings.inline(source, "n", "a picture")

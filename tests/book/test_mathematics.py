@@ -1,5 +1,8 @@
 """Formulas that are typeset while the site is built."""
 
+from pathlib import Path
+from types import SimpleNamespace
+
 import mathematics
 import pytest
 from bs4 import BeautifulSoup
@@ -31,6 +34,12 @@ def test_macros_of_the_book_are_known():
 def test_what_is_no_formula_is_refused_with_the_reason(tex, reason):
     with pytest.raises(ValueError, match=reason):
         mathematics.typeset(tex, False)
+
+
+def test_a_formula_that_sphinx_writes_otherwise_is_refused():
+    app = SimpleNamespace(config=SimpleNamespace(mathjax3_config={"tex": {"macros": {}}}), srcdir=Path())
+    with pytest.raises(ValueError, match="a/page has a formula that is not written as"):
+        mathematics.with_formulas(app, '<p class="math notranslate nohighlight">x</p>', "a/page")
 
 
 def test_a_remembered_formula_is_what_was_typeset(tmp_path):

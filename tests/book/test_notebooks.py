@@ -10,11 +10,23 @@ from tests.book.test_book import CHAPTERS, cells
 MYST = re.compile(r"\{[a-z:]+\}`|^(?:```+|:::+)\{|^\([\w-]+\)=|^:label:", re.M)
 
 
+class Anything(dict):
+    """A table that has every name."""
+
+    def __contains__(self, name):
+        return True
+
+    def __missing__(self, name):
+        return 1.0
+
+
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_nothing_of_myst_is_left_in_a_notebook(path):
     prose = [cell.source + "\n" for cell in cells(path) if cell.cell_type == "markdown"]
     assert any(MYST.search(source) for source in prose)
-    left = [found[0] for source in prose for found in MYST.finditer(notebooks.plain(source, {}, {}))]
+    left = [
+        rest[0] for source in prose for rest in MYST.finditer(notebooks.plain(source, Anything(), Anything()))
+    ]
     assert left == []
 
 
@@ -30,3 +42,16 @@ def test_numbers_titles_and_boxes_are_filled_in():
         "The rate is 1.3e-07, see *A page* and (a-b).\n\n"
         "> **Theorem (Rates).**\n>\n> $x=1$\n\n> **Note.**\n>\n> In the paper: [key].\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("{glue:text}`rates:.1e`", "number is 'rates', allowed: 'rate'"),
+        ("{doc}`../part/other`", "page is 'other', allowed: 'page'"),
+        ("```{figure} a.png\nA caption.\n```\n", "box is 'figure', allowed: 'margin', .*'prf:theorem'"),
+    ],
+)
+def test_what_a_notebook_cannot_show_is_refused(source, message):
+    with pytest.raises(ValueError, match=message):
+        notebooks.plain(source, {"rate": 1.0}, {"page": "A page"})

@@ -12,7 +12,8 @@ const chtml = new output.chtml_ts.CHTML({font, adaptiveCSS: false});
 const page = mathjax.mathjax.document("", {InputJax: tex, OutputJax: chtml});
 const mathml = new core.MmlTree.SerializedMmlVisitor.SerializedMmlVisitor();
 function typeset(text, display) {
-  const seen = adaptor.outerHTML(page.convert(text, {display, em: 16, ex: 8, containerWidth: 1280}));
+  const seen = page.convert(text, {display, em: 16, ex: 8, containerWidth: 1280});
+  adaptor.setAttribute(adaptor.firstChild(seen), "aria-hidden", "true"); // screen readers read the other
   const read = mathml.visitTree(page.convert(text, {display, end: core.MathItem.STATE.CONVERT}), page);
-  return [seen, read];
+  return [adaptor.outerHTML(seen), read];
 }
