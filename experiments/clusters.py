@@ -61,8 +61,8 @@ def _split(config: DigitPairs, pair: tuple[int, int], seed: int) -> tuple[Exampl
     """The examples for training and those for testing."""
     x, y = digits_pair(*pair, images=config.images, centred=False)
     order = np.random.default_rng([seed, *pair]).permutation(len(y))
-    test, kept = np.split(order, [round(config.held_out * len(y))])
-    return (x[kept], y[kept]), (x[test], y[test])
+    test, training = np.split(order, [round(config.held_out * len(y))])
+    return (x[training], y[training]), (x[test], y[test])
 
 
 def _look_at_clusters(network: TwoLayer, training: Examples, test: Examples) -> dict[str, float]:
@@ -143,8 +143,8 @@ def run_digit_pairs(config: DigitPairs, seed: int, device: str = "cpu") -> dict:
 
 def _small(config: DigitPairs) -> DigitPairs:
     """On images of 8 x 8 pixels, which are shorter and fewer: longer steps make up for it."""
-    small = replace(config, images="digits", settings=config.settings[:3], step=0.02, long_step=1.0)
-    return replace(small, epochs=20, points=8)
+    digits = replace(config, images="digits", settings=config.settings[:3], step=0.02, long_step=1.0)
+    return replace(digits, epochs=20, points=8)
 
 
 def _fingerprint_of(config: DigitPairs) -> DigitPairs:

@@ -22,8 +22,8 @@ class Dropout(torch.nn.Module):
         if not self.training:
             return hidden
         draws = torch.rand(hidden.shape, generator=self.generator, dtype=hidden.dtype)
-        kept = (draws >= self.probability).to(hidden)
-        return hidden * (kept / (1 - self.probability))
+        mask = (draws >= self.probability).to(hidden)
+        return hidden * (mask / (1 - self.probability))
 
 
 class Regularised(torch.nn.Module):

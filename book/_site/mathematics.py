@@ -98,7 +98,7 @@ def typeset(tex: str, display: bool, macros: str = "{}") -> str:
 
 
 @cache
-def kept(root: Path) -> Callable[..., str]:
+def remembered_formulas(root: Path) -> Callable[..., str]:
     """Return `typeset` with a memory: most formulas stay the same from build to build."""
     return remembered(root, typeset, metadata.version(MATHJAX), PROGRAM.read_text(encoding="utf-8"))
 
@@ -109,13 +109,14 @@ def with_formulas(app: Sphinx, body: str, place: str) -> str:
     Raises ``ValueError`` naming the ``place`` if Sphinx writes a formula in another way.
     """
     macros = json.dumps(app.config.mathjax3_config["tex"]["macros"])
+    formulas = remembered_formulas(app.srcdir)
 
     def typeset_there(match: re.Match) -> str:
         opening, tag, number, text, closing = match.groups()
         tex = html.unescape(text).strip().removeprefix(r"\(").removesuffix(r"\)")
         tex = tex.removeprefix(r"\[").removesuffix(r"\]")
         try:
-            return opening + (number or "") + kept(app.srcdir)(tex, tag == "div", macros) + closing
+            return opening + (number or "") + formulas(tex, tag == "div", macros) + closing
         except ValueError as error:
             LOGGER.warning(str(error), location=place)
             return match[0]

@@ -54,8 +54,8 @@ def decompose(signed_features: ArrayLike) -> Features:
     positive.  Strengths below 1e-10 times the largest are dropped.
     """
     u, strengths, v = np.linalg.svd(np.asarray(signed_features, dtype=float), full_matrices=False)
-    kept = strengths > 1e-10 * strengths[0]
-    u, strengths, v = u[:, kept], strengths[kept], v[kept]
+    present = strengths > 1e-10 * strengths[0]
+    u, strengths, v = u[:, present], strengths[present], v[present]
     total = u.sum(axis=0)
     largest = u[np.abs(u).argmax(axis=0), np.arange(u.shape[1])]
     sign = np.where(np.abs(total) > 1e-12 * np.sqrt(len(u)), np.sign(total), np.sign(largest))

@@ -162,10 +162,11 @@ def largest_epsilon(labels: ArrayLike, *, as_printed: bool = False) -> float:
     mistake.
     """
     y = np.asarray(labels, dtype=float)
-    large, small = sorted((y[y > 0], y[y < 0]), key=np.linalg.norm, reverse=True)
-    ratio = np.linalg.norm(small) / np.linalg.norm(large)
+    larger, smaller = sorted((y[y > 0], y[y < 0]), key=np.linalg.norm, reverse=True)
+    ratio = np.linalg.norm(smaller) / np.linalg.norm(larger)
     factor = len(y) ** 2 if as_printed else 1
-    alpha, beta = (factor * (np.abs(part).min() / np.linalg.norm(part)) ** 2 / 2 for part in (large, small))
+    classes = (larger, smaller)
+    alpha, beta = (factor * (np.abs(part).min() / np.linalg.norm(part)) ** 2 / 2 for part in classes)
     slower, others = max(1 - alpha, ratio), 1 - beta
     first = (1 - slower) / (1 + 3 * slower)
     return float(min(first, (1 - others) * ratio / (ratio + 3 * max(others, 0.0))))

@@ -43,6 +43,6 @@ def test_a_formula_that_sphinx_writes_otherwise_is_refused():
 
 
 def test_a_remembered_formula_is_what_was_typeset(tmp_path):
-    remembered = mathematics.kept(tmp_path)
+    remembered = mathematics.remembered_formulas(tmp_path)
     assert [remembered("x^2", False, "{}") for _ in range(2)] == [mathematics.typeset("x^2", False)] * 2
     assert remembered("x^2", True, "{}") != remembered("x^2", False, "{}")
