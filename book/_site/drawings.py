@@ -23,11 +23,8 @@ from lib import figures
 
 DRAWN = "jupyter_execute"  # where myst-nb writes what cells have drawn
 ROLES = {
-    figures.SIMULATION.lower(): "simulation",
-    figures.CONTRAST.lower(): "contrast",
-    figures.THIRD.lower(): "third",
-    figures.FOURTH.lower(): "fourth",
-    figures.THEORY.lower(): "theory",
+    getattr(figures, role.upper()).lower(): role
+    for role in ("simulation", "contrast", "third", "fourth", "theory")
 }
 COLOUR = re.compile("|".join(ROLES))
 XLINK = "http://www.w3.org/1999/xlink"
