@@ -40,9 +40,12 @@ def claims(env: BuildEnvironment, papers: tuple[Paper, ...]) -> Iterator[Thing]:
     for paper in papers:
         for claim in paper.claims:
             anchor = f"{'claim' if claim.id in known.records else 'scorecard'}-{claim.id}"
-            page = known.pages.get(anchor, "book/scorecard")
-            text = f"{claim.in_words} {line(claim.place)}"
-            yield "claim", claim.id, text, f"{page}.html#{anchor}", known.verdict(claim)
+            if anchor not in known.pages:
+                raise ValueError(
+                    f"{anchor} is on no page, allowed: claims with a card or a line of the scorecard"
+                )
+            text, address = f"{claim.in_words} {line(claim.place)}", f"{known.pages[anchor]}.html#{anchor}"
+            yield "claim", claim.id, text, address, known.verdict(claim)
 
 
 def errata(env: BuildEnvironment, papers: tuple[Paper, ...]) -> Iterator[Thing]:
