@@ -78,7 +78,9 @@ def plain(source: str, values: Mapping[str, object], titles: Mapping[str, str]) 
         return f"[{content}]" if name.startswith("cite") else f"`{content}`"
 
     def box(match: re.Match) -> str:
-        _, kind, title, body = match.groups()
+        fence, kind, title, body = match.groups()
+        if kind == "code-block":
+            return f"{fence}{title}\n{body}{fence}"
         if kind in OF_THE_SITE:
             return ""
         label = QUOTED[choice("box", kind, QUOTED)]
