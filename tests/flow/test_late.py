@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
+from scipy.optimize import brentq
 from scipy.special import expi, logsumexp, wrightomega
 
 from lib.flow import gradient_flow
@@ -95,6 +96,28 @@ def test_a_late_run_ends_with_the_step_in_which_its_loss_falls_below_what_was_as
     options = {"weights": [3.0, 2.0], "reduction": reduction, "log_until": 60.0, "loss_below": 1e-8}
     run = gradient_flow(network, x, y, TWICE_LOGISTIC, **options)
     assert run.reason is Reason.LOSS and run.loss()[-1] <= 1e-8 < run.loss()[-2]
+
+
+def test_a_last_plain_step_to_a_tenth_of_the_loss_stops_for_what_was_asked():
+    """The late phase would begin there: with the run's end, its time; with a loss asked for, that loss."""
+    plain = gradient_flow(UNIT, [[1.0]], [1.0], EXPONENTIAL, until=10.0)
+    step = int(np.argmax(plain.loss() <= 0.1))
+    early, late = plain.times[step - 1 : step + 1]
+    fallen = brentq(lambda time: plain.loss([time])[0] - 0.1, early, late)
+    run = gradient_flow(UNIT, [[1.0]], [1.0], EXPONENTIAL, log_until=np.log(1.001 * fallen))
+    assert run.reason is Reason.TIME and run.loss()[-1] < 0.1 < run.loss()[-2]
+    asked = (plain.loss()[step] + 0.1) / 2
+    run = gradient_flow(UNIT, [[1.0]], [1.0], EXPONENTIAL, log_until=9.0, loss_below=asked)
+    assert run.stopped == f"the loss reached {asked:.3g}" and run.loss()[-1] <= asked
+
+
+@pytest.mark.parametrize("loss", [LOGISTIC, EXPONENTIAL])
+def test_a_start_whose_loss_underflows_goes_on(loss):
+    """``q' = 2 q exp(-q)`` from q = 900, which is no longer seen at log times beyond that."""
+    run = gradient_flow(TwoLayer([[30.0]], [30.0]), [[1.0]], [1.0], loss, log_until=1000.0)
+    q = run.outputs()[-1, 0]
+    assert run.stopped == "log time reached 1000"
+    assert q - np.log(2 * q) + 1 / q == pytest.approx(1000.0, abs=1e-5)  # 2 t = Ei(q) - Ei(900)
 
 
 @pytest.mark.parametrize("log_until", [1e2, 1e6])
