@@ -17,7 +17,7 @@ import pytest
 from lib.data.synthetic import cone_data, orthonormal_inputs
 from lib.flow import gradient_flow
 from lib.flow.alignment import alignment_phase
-from lib.flow.weights import layers_flow, weights_flow
+from lib.flow.weights import weights_flow
 from lib.geometry import level_sets, patterns, programs
 from lib.models import deep, features
 from lib.models.two_layer import Start, TwoLayer
@@ -394,12 +394,6 @@ CASES = {
         plain_flow,
         {"w": W, "a": A, "inputs": X, "times": [0.0, 0.5, 1.0], "atol": 1e-13},
         [law([-0.5, -0.5], inputs=1, w=-0.5, a=-0.5, times=-1, atol=-0.5)],
-        rtol=1e-8,
-    ),
-    "layers_flow": Case(
-        lambda inputs, until, **layers: layers_flow([*layers.values()], inputs, Y, until)(until),
-        {"inputs": X, "until": 0.5, "a": W, "b": A[None]},
-        [law([-0.5, -0.5], inputs=1, a=-0.5, b=-0.5, until=-1)],
         rtol=1e-8,
     ),
 }
