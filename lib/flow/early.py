@@ -96,10 +96,7 @@ class Stage:
         return Weights(w / np.where(norms > 0, norms, 1.0)[..., None], log_norms, np.sign(a), log_outputs)
 
     def _both_layers(self, logs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return w (k, m, d) and a (k, m) over ``exp(shift)``, which might overflow, and the shift (k, m).
-
-        ``logs`` (k, m) are those of ``|D| t``.
-        """
+        """Return w (k, m, d) and a (k, m) over ``exp(shift)``, and the shift (k, m), at logs of ``|D| t``."""
         growth = np.exp(np.minimum(logs, _LONGEST))
         rising, across = (self.p + self.a) / 2, self.across * np.exp(-growth)[..., None]
         # A neuron with nothing that rises or rests is on its way to zero, and in units of what falls.

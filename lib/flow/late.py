@@ -20,7 +20,7 @@ from scipy.optimize import brentq
 from lib.flow.boundaries import Boundaries
 from lib.flow.coordinates import TRIAL, Referred
 from lib.flow.field import Field, Forces
-from lib.flow.methods import Explicit, Method, Stretch, loss_reached, time_reached
+from lib.flow.methods import Explicit, Method, Stretch, time_reached
 from lib.flow.run import Run
 from lib.flow.trajectory import Moment, Piece, Reason, Stop, Task, Trajectory, Weights
 from lib.training.losses import Tail
@@ -48,7 +48,7 @@ def late_flow(run: Run, tail: Tail, log_until: float, loss_below: float, max_ste
     # Its last step may end the run as well: by the loss that was asked for, before the time, before the rest.
     # A loss that has only fallen, a tolerance out of reach and many steps are where the late phase starts.
     if run.field.has_loss_below(asked, run.state()):
-        return run.trajectory(loss_reached(asked))
+        return run.trajectory(Stop(Reason.LOSS, f"the loss reached {asked:.3g}"))
     if log_until <= _LAST_PLAIN and run.now.time >= until:
         return run.trajectory(run.ends_at(log_until))
     if len(run.moments) > max_steps or stop.reason is Reason.EVENTS:

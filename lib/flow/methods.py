@@ -106,11 +106,6 @@ def time_reached(until: float, of: str = "time") -> Stop:
     return Stop(Reason.TIME, f"{of} reached {until:.6g}")
 
 
-def loss_reached(threshold: float) -> Stop:
-    """Return the stop at a total loss."""
-    return Stop(Reason.LOSS, f"the loss reached {threshold:.3g}")
-
-
 def trials() -> np.errstate:
     """Let trial stages overflow, which are then rejected."""
     return np.errstate(over="ignore", invalid="ignore")

@@ -14,7 +14,7 @@ from lib.flow.coordinates import Coordinates, Span
 from lib.flow.early import balanced_phase, general_phase, log_output_bound
 from lib.flow.events import first_change
 from lib.flow.field import Field, Forces
-from lib.flow.methods import Method, Stretch, loss_reached, time_reached, trials
+from lib.flow.methods import Method, Stretch, time_reached, trials
 from lib.flow.trajectory import Event, Moment, Piece, Reason, Stop, Task, Trajectory, Weights
 
 _NEGLECTED = 0.1  # part of the tolerance that the early phase may neglect of the forces
@@ -178,7 +178,7 @@ class Run:
             moment = moment._replace(weights=self._turn(moment.time, moment.weights, pairs)[0])
         self.record(moment, path)
         if low:
-            stop = loss_reached(loss_below)
+            stop = Stop(Reason.LOSS, f"the loss reached {loss_below:.3g}")
         elif s < end:
             stop = None
         return bool(pairs or data), outgrown, stop
