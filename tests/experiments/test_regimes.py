@@ -159,7 +159,7 @@ def dipping(seed):
 
 
 def test_a_neuron_that_leaves_within_a_step_and_comes_back_has_left():
-    """The regime ends with the first event of the flow of all neurons, though both ends of a step are inside."""
+    """The regime ends with the first event of the flow of all neurons, though a step ends inside."""
     cases = [case for seed in range(20) for case in dipping(seed)]
     for network, x, y, log_until in cases:
         log_time, _ = agreement_end(network, x, y, log_until=log_until, rtol=1e-6)

@@ -118,7 +118,7 @@ def test_what_cannot_be_separated_comes_to_rest_at_the_least_loss():
 
 @pytest.mark.parametrize("unit", [1e-10, 1e10])
 def test_a_late_run_is_the_same_in_any_units_of_the_inputs(unit):
-    """A first layer in units of one over these has the same outputs, at times in units of one over their square."""
+    """A first layer in their inverse units has the same outputs, at times in the square of these units."""
     x, y = np.array([[1.0, 0.2], [-0.5, 1.0], [0.3, -1.0], [-1.0, -0.4], [0.9, 0.8]]), [1, -1, 1, -1, 1]
     ends = []
     for size in (1.0, unit):

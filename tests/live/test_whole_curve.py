@@ -71,7 +71,7 @@ DYING = [((1.0, 0.15), (1.2, 0.2), (-0.1, -0.6)), ((0.8, 0.8), (1.0, 0.9), (-0.6
 
 @pytest.mark.parametrize("inputs", DYING)
 def test_two_neurons_remember_nothing_of_neurons_that_die(inputs):
-    """Between the classes lie directions in which no datum is seen: who starts or comes there stays behind."""
+    """Between the classes lie directions in which no datum is seen: a neuron there stays behind."""
     patterns = alignment_phase(START.directions, START.signs, inputs, CLASSES).patterns
     dead = ~patterns.any(axis=1)
     assert {*START.signs[dead]} == {-1, 1}
