@@ -104,8 +104,9 @@ def test_of_two_bounds_the_one_that_is_missed_is_shown_with_its_tolerance(values
     name, other, by = ("at_most", "at_least", 0.4) if upwards else ("at_least", "at_most", 2.5)
     bound, far = by * values.copy(), 1e-3 if upwards else 1e3
     alone = compare(values, {name: bound}, rtol)
-    both = compare(values, {name: bound, other: far}, rtol)
-    assert replace(both, **{other: None}) == alone and getattr(both, other) == far
+    for targets in ({name: bound, other: far}, {other: far, name: bound}):
+        both = compare(values, targets, rtol)
+        assert replace(both, **{other: None}) == alone and getattr(both, other) == far
     assert alone.tolerance == rtol * getattr(alone, name)
 
 
