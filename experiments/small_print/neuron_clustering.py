@@ -72,7 +72,7 @@ def summed_responses() -> DataFrame:
 
     def response(r: float, behind: float, apart: float, *, rng: Generator) -> Row:
         """Draw five <u_j, x> up to r around their mean, which is so many r above that of the <w_j, x>."""
-        slope, w = rng.uniform(0.05, 0.6), -behind * rng.uniform(1, 3)
+        slope, w = rng.uniform(0.05, 1), -behind * rng.uniform(1, 3)
         spread = rng.uniform(-1, 1, 5)
         spread -= spread.mean()
         u = w + apart * r + r * spread / np.abs(spread).max()
@@ -144,7 +144,7 @@ def networks_on_the_edge() -> DataFrame:
 
     def outputs(w: tuple[float, float], u: tuple[float, float], *, rng: Generator) -> Row:
         """Draw a small number, and take 81 networks of four neurons a type with r = |x| = 1."""
-        near, slope = 10 ** rng.uniform(-2, -1), rng.uniform(0.05, 0.3)
+        near, slope = 10 ** rng.uniform(-2, -1), rng.uniform(0.05, 1)
         means = np.array([w, u]) @ [1, near]
         way = np.sign(means[0] - means[1])
         spread = np.array([*product((0, 0.5, 1), repeat=4)]).reshape(-1, 2, 2)
@@ -195,7 +195,7 @@ def networks_with_bias() -> DataFrame:
 
     def farthest(cloud: Callable[..., np.ndarray], *, rng: Generator) -> Row:
         """Draw neurons and points in three dimensions, of lengths over four decades."""
-        slope, k = rng.uniform(0.01, 0.5), int(rng.integers(2, 7))
+        slope, k = rng.uniform(0.01, 0.99), int(rng.integers(2, 7))
         sizes = np.append(10 ** rng.uniform(-2, 0), 10 ** rng.uniform(-3, 1, 1000))
         x = sizes[:, None] * unit_vectors(rng.standard_normal((1001, 3)))
         z = np.column_stack([x, np.ones(1001)])
@@ -225,7 +225,8 @@ def equal_neurons() -> DataFrame:
 
     def signs(angle: tuple[float, float], *, rng: Generator) -> Row:
         """Draw w and u at this angle in two to four dimensions, and 200 inputs and four next to the line."""
-        turn, sizes = rng.uniform(*angle), 10 ** rng.uniform(-1, 1, 2)
+        turn, slope = rng.uniform(*angle), rng.uniform(0.02, 1)
+        sizes = 10 ** rng.uniform(-1, 1, 2)
         d = int(rng.integers(2, 5))
         first, second = np.linalg.qr(rng.standard_normal((d, d)))[0][:2]
         w, u = sizes[0] * first, sizes[1] * (np.cos(turn) * first + np.sin(turn) * second)
@@ -234,8 +235,14 @@ def equal_neurons() -> DataFrame:
         beside = [side * along + 1e-8 * way * across for side, way in product((1, -1), repeat=2)]
         x = np.vstack([beside, anywhere])
         layers = np.repeat([w, u], 4, axis=0), np.repeat([1.0, -1.0], 4)
-        f, relu = (np.sign(TwoLayer(*layers, slope)(x)) for slope in (0.3, 0.0))
-        return {"dimension": d, "angle": turn, "measured": f, "predicted": np.sign(x @ across), "relu": relu}
+        return {
+            "dimension": d,
+            "angle": turn,
+            "slope": slope,
+            "measured": np.sign(TwoLayer(*layers, slope)(x)),
+            "predicted": np.sign(x @ across),
+            "relu": np.sign(TwoLayer(*layers, 0.0)(x)),
+        }
 
     angles = {"any angle": (0.3, 2.8), "a small angle": (0.03, 0.03), "a large angle": (3.1, 3.1)}
     return rows_of("equal neurons", signs, angles)
@@ -424,9 +431,9 @@ def margins_of_cells() -> DataFrame:
         """Take the signs of networks at distances from w_j = h = -u_j, in cells that have a solution."""
         task = problem(source, (0.05, 0.95), rng=rng)
         h, slope = linear_svm(task.inputs, task.labels), slope_of(task)
-        k, v = int(rng.integers(1, 4)), rng.uniform(0.3, 0.9)
-        signs, bound = np.repeat([1.0, -1.0], k), v * np.sqrt(k / 2) * (1 + slope) / h.norm
-        for size in (0.0, *np.geomspace(0.1, 3, 10)):
+        v = rng.uniform(0.3, 0.9)
+        for k, size in product((1, 2, 3), (0.0, 0.1, 0.3, 1.0, 3.0)):
+            signs, bound = np.repeat([1.0, -1.0], k), v * np.sqrt(k / 2) * (1 + slope) / h.norm
             cloud = size / np.sqrt(len(h.x)) * rng.standard_normal((2 * k, len(h.x)))
             network = TwoLayer(np.outer(signs, h.x) / h.norm + cloud, v * signs, slope)
             with suppress(Infeasible, SolverFailure):
@@ -1218,7 +1225,7 @@ def attained_losses() -> DataFrame:
 
     def sums(source: Source, *, rng: Generator) -> Row:
         """Compare with data of which the last is the first with the other label."""
-        task = problem(source, rng=rng)
+        task = problem(source, (0.05, 1.0), rng=rng)
         x, y = task.inputs.copy(), task.labels.copy()
         x[-1], y[-1] = x[0], -y[0]
         return {

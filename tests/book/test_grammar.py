@@ -37,6 +37,9 @@ def test_what_breaks_the_grammar_of_an_experiment_is_named():
         "law has 41 lines, of 40",
         "law has no docstring",
     ]
+    inner = "    def slope(x):\n        return 2 * x"
+    assert list(of_module(f'def law(x):\n    """Say."""\n{inner}\n    return slope(x)')) == []
+    assert list(of_module(inner.replace("    def", "def"))) == ["slope has no docstring"]
 
 
 def test_the_list_names_chapters():
