@@ -139,6 +139,19 @@ def test_what_cannot_be_separated_comes_to_rest_at_the_least_loss():
     assert run.stopped == "log time reached 1e+08" and np.abs(pull).max() < 1e-9
 
 
+@pytest.mark.parametrize("unit", [1e-10, 1e10])
+def test_a_late_run_is_the_same_in_any_units_of_the_inputs(unit):
+    """A first layer in their inverse units has the same outputs, at times in the square of these units."""
+    x, y = np.array([[1.0, 0.2], [-0.5, 1.0], [0.3, -1.0], [-1.0, -0.4], [0.9, 0.8]]), [1, -1, 1, -1, 1]
+    ends = []
+    for size in (1.0, unit):
+        start, log_until = Start([[0.6, 0.8]], [-2.0 - np.log(size)], [1], [0.0]), 100.0 - 2 * np.log(size)
+        run = gradient_flow(start, size * x, y, LOGISTIC, log_until=log_until, **LINEAR)
+        assert run.reason is Reason.TIME
+        ends.append(run.outputs()[-1])
+    np.testing.assert_allclose(ends[1], ends[0], rtol=1e-7)
+
+
 def test_a_datum_that_no_neuron_sees_does_not_hold_the_others_up():
     start, inputs = Start([[1.0, 0.0]], [-1.0], [1], [0.0]), [[1.0, 0.2], [0.8, -0.3], [-1.0, 0.0]]
     how = {"train": "first", "reduction": "sum", "log_until": 1e5}
