@@ -17,7 +17,7 @@ import pytest
 from lib.data.synthetic import cone_data, orthonormal_inputs
 from lib.flow import gradient_flow
 from lib.flow.alignment import alignment_phase
-from lib.flow.weights import layers_flow, weights_flow
+from lib.flow.weights import weights_flow
 from lib.geometry import level_sets, patterns, programs
 from lib.models import deep, features
 from lib.models.two_layer import Start, TwoLayer
@@ -396,12 +396,6 @@ CASES = {
         [law([-0.5, -0.5], inputs=1, w=-0.5, a=-0.5, times=-1, atol=-0.5)],
         rtol=1e-8,
     ),
-    "layers_flow": Case(
-        lambda inputs, until, **layers: layers_flow([*layers.values()], inputs, Y, until)(until),
-        {"inputs": X, "until": 0.5, "a": W, "b": A[None]},
-        [law([-0.5, -0.5], inputs=1, a=-0.5, b=-0.5, until=-1)],
-        rtol=1e-8,
-    ),
 }
 
 
@@ -429,7 +423,7 @@ def test_hundreds_of_events_in_a_row_are_no_accumulation_in_any_unit_of_time():
 
 # They have no scale, draw, do not compute, or stand in a case of another name.
 WITHOUT = """
-balanced_runs cross_entropy largest_flip linear_region draw_mlps gradient_function
+cross_entropy largest_flip linear_region draw_mlps gradient_function
 grouped_start inverse_log_integral log_integral log_logistic of_margin over_environments polished_root
 primal_responses regions rotation run_steps seed_generators sharp_factor spectral_decoupling
 tangent_features train two_features

@@ -16,6 +16,7 @@ from __future__ import annotations
 import builtins
 import functools
 import hashlib
+import re
 import sys
 import time
 import types
@@ -39,6 +40,7 @@ from executable_claims.run.script import enter, execute, forked
 
 FORM = "{place}: {before} -> {after}\n    moves {moves}; {reason}"
 RULE = "3-"  # what is counted: entries of another rule are as those of other code
+SIZE = re.compile(r" (by \S+ of [^\s;]+|in another shape)")  # how far something moves
 SLOWER = 2  # a change that makes a chapter so much slower is given up
 
 
@@ -137,15 +139,19 @@ def closed(entry: dict, key: str, changes: Changes, tried: Sequence[str], covera
 
 def counted(entry: Mapping, changes: Changes, done: Mapping[str, dict]) -> dict:
     """Return what became of the changes of a kind, and the survivors with the reasons that are known."""
-    explained = [*entry.get("survivors", ()), *entry.get("reasons", ())]
-    reasons = {(each["before"], each["after"]): each["reason"] for each in explained if each["reason"]}
-    survivors, untried = [], []  # of what this sample leaves out, the reasons
+    explained = [each for name in ("survivors", "reasons") for each in entry.get(name, ()) if each["reason"]]
+    survivors = []
     for text, change in changes.items():
-        reason = reasons.get((change.words["before"], change.words["after"]), "")
-        if text not in done:
-            untried += [{**change.words, "reason": reason}] if reason else []
-        elif moves := done[text].get("moves"):
-            survivors.append({**change.words, "moves": moves, "reason": reason})
+        if moves := done.get(text, {}).get("moves"):
+            survivor = {**change.words, "moves": moves}
+            reason = next((each["reason"] for each in explained if excuses(each, survivor)), "")
+            survivors.append(survivor | {"reason": reason})
+    left = {(c.words["before"], c.words["after"]) for text, c in changes.items() if text not in done}
+    untried = [  # of what this sample leaves out, the reasons
+        each
+        for each in explained
+        if (each["before"], each["after"]) in left and not any(excuses(each, other) for other in survivors)
+    ]
     tried = [outcome for text, outcome in done.items() if text in changes]
     counts = Counter(outcome["outcome"] for outcome in tried)
     refused = Counter(outcome["claim"] for outcome in tried if "claim" in outcome)
@@ -157,6 +163,13 @@ def counted(entry: Mapping, changes: Changes, done: Mapping[str, dict]) -> dict:
         "survivors": survivors,
         **({"reasons": untried} if untried else {}),
     }
+
+
+def excuses(explained: Mapping, survivor: Mapping) -> bool:
+    """Tell whether a reason is of this change too: of the same words, and what moves, if it says so."""
+    before, after = (SIZE.sub("", each.get("moves", "")) for each in (explained, survivor))
+    same = all(explained[name] == survivor[name] for name in ("before", "after"))
+    return same and before in ("", after)
 
 
 def attack(book: Book, name: str, page: Path, sample: int) -> str:

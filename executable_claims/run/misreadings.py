@@ -25,6 +25,7 @@ REDUCTIONS = {
     "argmin": "argmax",
 }
 NOTES = ("annotation", "returns", "decorator_list")
+TYPES = re.compile("dict|list|set|tuple|[A-Z][a-z]\\w*")  # what stands in their brackets is read by nobody
 
 Misreading = tuple[ast.expr, ast.expr]
 
@@ -35,6 +36,8 @@ def misreadings(node: ast.AST) -> Iterator[Misreading]:
         yield from other_times(node)
         yield from other_reductions(node)
     elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+        if TYPES.fullmatch(getattr(node.value, "id", "")):
+            return
         yield from other_indices(node)
     for name, value in ast.iter_fields(node):
         for child in value if isinstance(value, list) else [value]:

@@ -191,6 +191,20 @@ def test_a_smaller_sample_of_other_code_keeps_the_reasons_of_what_it_leaves_out(
     assert "reasons" not in whole
 
 
+def test_a_reason_excuses_the_same_words_elsewhere_only_if_they_move_the_same():
+    places = {"before": "0", "after": "1"}
+    changes = {text: Change({"place": text, **places}, 0, None) for text in ("here", "there", "last")}
+    moves = {"here": "measured of a-law by 0.1 of 2", "there": "measured of a-fit by 0.1 of 2"}
+    reasons = [{**places, "place": "before", "moves": "measured of a-law by 3 of 4", "reason": "both ends"}]
+    entry = {"survivors": reasons}
+    for text, moved in moves.items():
+        entry = with_change(entry, "a", text, {"outcome": "survived", "moves": moved})
+    some = closed(entry, "a", changes, ["here", "there"], {})
+    assert [each["reason"] for each in some["survivors"]] == ["both ends", ""] and "reasons" not in some
+    less = closed(entry, "a", changes, ["there"], {})
+    assert [each["reason"] for each in less["survivors"]] == [""] and less["reasons"] == reasons
+
+
 READING = """import numpy as np
 from executable_claims import Variant, verify
 

@@ -154,3 +154,15 @@ def test_what_moves_in_another_clause_is_seen_and_a_clause_that_is_gone():
     old = {**first, "others": {"it grows": other}}
     assert moved(old, {**first, "others": {"it grows": moved_other}})[0].startswith("it grows: 2 became")
     assert movement(old, first).by == np.inf and not moved(old, old)
+
+
+@pytest.mark.parametrize("name", ["rtol", "atol", "resolution"])
+def test_in_every_clause_a_tolerance_may_double_and_no_more(name):
+    first, other = (recorded(value, predicted=value, rtol=1e-3, atol=1e-5) for value in (1.0, 2.0))
+    for factor, seen in ((2.0, False), (2.1, True)):
+        coarser = {**other, name: factor * other[name]}
+        now = {**first, "others": {"it grows": other, "it stays": coarser}}
+        assert (
+            any(name in text for text in moved({**now, "others": dict.fromkeys(now["others"], other)}, now))
+            == seen
+        )

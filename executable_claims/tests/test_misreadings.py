@@ -25,6 +25,10 @@ from executable_claims.run.moves import misread
         ("outputs[neuron]", {"neuron - 1"}),
         ("def first(rows: list[int]) -> tuple[int, int]:\n    return rows[0]", {"1"}),
         ("outputs[0] = 2", set()),
+        ("Row = dict[str, Any]", set()),
+        ("Curve = Callable[[float], tuple[Any, Any]]", set()),
+        ("seen = dict[Any, set[str]](rows[0])", {"1"}),
+        ("SCALES[0]", {"1"}),
         ("table['measured']", set()),
     ],
 )

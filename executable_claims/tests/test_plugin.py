@@ -110,6 +110,20 @@ def test_a_claim_is_found_by_its_id_and_fails_only_if_it_moved_too_far(tmp_path)
 
 
 @pytest.mark.usefixtures("in_demo")
+def test_of_several_claims_in_a_cell_each_is_compared_whatever_is_said_of_the_others():
+    """In any order, and where of one nothing is recorded, the words are those of each claim alone."""
+    theory, control = {"predicted": 1.0, "atol": 0.1}, Variant("twice", predicted=2.0)
+    two_cycle = verify(
+        "may1976-two-cycle", measured=1.0, **theory, because="it is a test", control=control, printed=control
+    )
+    other = [{"output_type": "execute_result", "data": two_cycle._repr_mimebundle_()}]
+    for known in (NOTHING, record_of([outputs(1.08)]), record_of([other]), record_of([other, outputs(1.08)])):
+        alone = [differences(known, cell, shifted=False) for cell in (other, outputs())]
+        assert differences(known, other + outputs(), shifted=False) == alone[0] + alone[1]
+        assert differences(known, outputs() + other, shifted=False) == alone[1] + alone[0]
+
+
+@pytest.mark.usefixtures("in_demo")
 def test_a_record_of_unknown_kernels_only_informs_and_one_of_no_page_is_empty(tmp_path):
     known = record_of([outputs()])
     entry = known["claims"][CLAIM]

@@ -98,6 +98,18 @@ def test_the_entry_shown_is_the_worst_in_units_of_its_tolerance():
     assert (kept.measured, kept.at_most, kept.at_least, kept.error) == (0.85, 0.9, 0.0, 0.0)
 
 
+@given(arrays(float, st.integers(1, 5), elements=st.floats(0.1, 10)), st.floats(0, 0.5), st.booleans())
+def test_of_two_bounds_the_one_that_is_missed_is_shown_with_its_tolerance(values, rtol, upwards):
+    """A second bound from which all entries are far changes nothing of what is shown."""
+    name, other, by = ("at_most", "at_least", 0.4) if upwards else ("at_least", "at_most", 2.5)
+    bound, far = by * values.copy(), 1e-3 if upwards else 1e3
+    alone = compare(values, {name: bound}, rtol)
+    for targets in ({name: bound, other: far}, {other: far, name: bound}):
+        both = compare(values, targets, rtol)
+        assert replace(both, **{other: None}) == alone and getattr(both, other) == far
+    assert alone.tolerance == rtol * getattr(alone, name)
+
+
 def test_an_error_as_large_as_its_tolerance_holds_and_one_beyond_the_largest_float_never():
     assert compare(1.5, {"predicted": 1.0}, atol=0.5).holds
     assert not compare(1e308, {"predicted": -1.5e308}, rtol=0.9).holds
@@ -158,7 +170,8 @@ def moved_by(r, targets, scale=None):
 )
 def test_the_resolution_is_where_the_comparison_begins_to_fail(names, data, values, rtol, atol, scale):
     """The other route: move the targets by a little less and a little more, and compare."""
-    off = {"predicted": st.floats(-0.9, 0.9), "at_most": st.floats(-0.9, 50), "at_least": st.floats(-50, 0.9)}
+    ends = {"predicted": (-0.9, 0.9), "at_most": (-0.9, 50), "at_least": (-50, 0.9)}
+    off = {name: st.floats(*both).map(lambda x: round(x, 3)) for name, both in ends.items()}
     zero = st.booleans()
     targets = {
         name: np.array([0.0 if data.draw(zero) else value + atol * data.draw(off[name]) for value in values])
@@ -169,7 +182,6 @@ def test_the_resolution_is_where_the_comparison_begins_to_fail(names, data, valu
     if least is None:
         assert scale is None and not any(target.any() for target in targets.values())
         return
-    assume(least < np.inf)  # a target may be below the least float that is normal
     assert words
     for r, each in ((0.999 * least - 1e-9, any), (1.001 * least + 1e-9, None)):
         fails = [not compare(values, one, rtol, atol).holds for one in moved_by(max(r, 0.0), targets, scale)]
@@ -554,6 +566,18 @@ def test_a_variant_names_columns_or_has_a_table_of_its_own():
     assert check(measured=None, predicted=None, table=TABLE, control=named).control.comparison.failing == 2
 
 
+def test_a_variant_with_a_table_of_its_own_may_have_another_target_there():
+    """It is then compared with that target alone, as if its columns were given by hand."""
+    table = {"measured": [1.0, 2.0, 4.0], "at_most": [2.0, 3.0, 5.0]}
+    other = {"measured": [3.0, 9.0, 64.0], "at_most": [100.0] * 3, "law": [1.0, 2.0, 4.0]}
+    by_name = Variant("others", table=other, predicted="law")
+    by_hand = Variant("others", measured=other["measured"], predicted=other["law"])
+    first, second = (
+        check(measured=None, predicted=None, table=table, control=control) for control in (by_name, by_hand)
+    )
+    assert first.control == second.control
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -689,6 +713,37 @@ def test_what_is_said_over_a_range_is_compared_over_it(over, column, message, mo
     else:
         with pytest.raises(ValueError, match=re.escape(message)):
             check(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "wide"),
+    [
+        ([0], [0, 1, 2], True),
+        ([0, 1], [1, 2], True),
+        ([0, 1, 2], [0], True),
+        ([0, 1], [0, 1], False),
+        ([1, 2], [1], False),
+        ([], [0, 1, 2], True),
+    ],
+)
+def test_a_range_may_be_covered_by_the_tables_of_all_clauses_together(first, second, wide):
+    """The first rows of powers are those of one clause, the second of the other; no rows: no such column."""
+    rows = {**POWERS, "predicted": np.add(POWERS["measured"], 1e-12), "less": [-2.0, -4.0, -8.0]}
+    tables = [
+        {name: np.take(column, part or [0]) for name, column in rows.items()} for part in (first, second)
+    ]
+    if not first:
+        del tables[0]["power"]
+    less = Variant("of the other sign", measured="less")
+    clauses = (
+        Clause("It doubles", tables[0]),
+        Clause("it is positive", tables[1], at_least=0.0, predicted=None, control=less),
+    )
+    if wide:
+        assert verify("toy-f", *clauses, **SHARED).verdict == "verified"
+    else:
+        with pytest.raises(ValueError, match="toy-f: power has the values"):
+            verify("toy-f", *clauses, **SHARED)
 
 
 @pytest.mark.parametrize(

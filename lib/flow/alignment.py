@@ -33,7 +33,7 @@ class AlignmentPhase:
     ``directions[k, j]`` and ``log_norms[k, j]``, and has ``drifts[k, j]`` and ``stage_patterns[k, j]``.
     ``events`` is a record array sorted by time with fields ``time``, ``neuron``, ``datum`` and ``entering``
     (True when the datum becomes active).  ``sliding`` (m, n) marks final pre-activations held at zero from
-    both sides, and ``settled`` (m,) says which units have no further event, however long one waits.
+    both sides, and ``finished`` (m,) says which units have no further event, however long one waits.
     """
 
     starts: np.ndarray
@@ -43,7 +43,7 @@ class AlignmentPhase:
     stage_patterns: np.ndarray
     events: np.recarray
     sliding: np.ndarray
-    settled: np.ndarray
+    finished: np.ndarray
 
     @property
     def last(self) -> tuple[np.ndarray, np.ndarray]:
@@ -58,7 +58,7 @@ class AlignmentPhase:
     def at(self, times: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """Return unit directions (T, m, d) and log-norms (T, m) at ``times`` (T,), without overflow.
 
-        A unit that was stopped by ``until`` before its last event (``settled`` says so) is continued with the
+        A unit that was stopped by ``until`` before its last event (not ``finished``) is continued with the
         pattern that it had then.  Raises ``ValueError`` for times below 0.
         """
         times = array("times", times, ("T",), 0, ends="[)")
@@ -73,9 +73,9 @@ class AlignmentPhase:
 
         Raises ``ValueError`` when the phase was stopped before a unit's last event.
         """
-        if not self.settled.all():
+        if not self.finished.all():
             raise ValueError(
-                f"until stopped neuron {int(np.argmin(self.settled))} before its last event: rates unknown"
+                f"until stopped neuron {int(np.argmin(self.finished))} before its last event: rates unknown"
             )
         last = self.last
         speed, _, cosine, sine = _split(self.directions[last], self.drifts[last])
@@ -248,8 +248,8 @@ def _phase(lines: Lines, before: np.ndarray, stages: list[_Stage]) -> AlignmentP
     fields = [("time", float), ("neuron", int), ("datum", int), ("entering", bool)]
     events = np.rec.fromarrays([column[order] for column in columns], dtype=fields)
     directions, log_norms, drifts = map(of_all, ("directions", "log_norms", "drifts"))
-    slides, settled = (of_all("shares")[-1] > 0)[:, lines.index], np.isinf(of_all("waits")[-1])
-    return AlignmentPhase(starts, directions, log_norms, drifts, patterns, events, slides, settled)
+    slides, finished = (of_all("shares")[-1] > 0)[:, lines.index], np.isinf(of_all("waits")[-1])
+    return AlignmentPhase(starts, directions, log_norms, drifts, patterns, events, slides, finished)
 
 
 def _split(

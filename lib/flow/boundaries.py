@@ -290,6 +290,11 @@ class Kinks:
     beyond: float
     state: np.ndarray
 
+    @property
+    def rounding(self) -> float:
+        """By how much a push may miss its bounds and count as at them."""
+        return ROUNDING * (self.short - self.beyond)
+
     @classmethod
     def at(cls, margins: np.ndarray, loss: Loss, kink: float) -> Kinks:
         """Return the kinks of a loss at the margin ``kink``, where the data have given ``margins`` (n,)."""
@@ -313,7 +318,8 @@ class Kinks:
     def distances(self, margins: np.ndarray, pushes: np.ndarray) -> np.ndarray:
         """Return how far each datum (n,) is from changing its state; negative when it has to."""
         grip = np.minimum(pushes - self.beyond, self.short - pushes)
-        return np.where(self.state == HELD, grip, self.state * (self.margin - margins)) + ROUNDING
+        gap = self.state * (self.margin - margins)
+        return np.where(self.state == HELD, grip + self.rounding, gap + ROUNDING)
 
     def clipped(self, margins: np.ndarray) -> np.ndarray:
         """Return margins (n,) on the side that each datum is on, whatever rounding says."""
@@ -336,12 +342,12 @@ class Kinks:
         size = np.linalg.norm(gradients, axis=1).max() or 1.0
         bounds = self.beyond, self.short
         pushes = lsq_linear(gradients[held].T / size, -pull / size, bounds, method="bvls").x
-        rounding = ROUNDING * (self.short - self.beyond)
-        too_weak = free[held] < self.beyond - rounding / 2
         velocity = pull + pushes @ gradients[held]
         rising = gradients[held] @ velocity > ROUNDING * size * (np.abs(pull).max() + size)
+        # `distances` notices at twice this size, so that what is noticed is let go, and not noticed again.
+        too_weak = free[held] < self.beyond - self.rounding / 2
         state = self.state.copy()
-        state[held[pushes >= self.short - rounding]] = SHORT
+        state[held[pushes >= self.short - self.rounding]] = SHORT
         # A datum that nothing moves on stays, with the push beyond its margin.
-        state[held[(pushes <= self.beyond + rounding) & (rising | too_weak)]] = BEYOND
+        state[held[(pushes <= self.beyond + self.rounding) & (rising | too_weak)]] = BEYOND
         return replace(self, state=state)

@@ -18,7 +18,7 @@ import numpy as np
 from lib.flow.trajectory import Weights
 
 TRIAL = 300.0  # logarithms of factors in trial stages, which will be rejected, must not overflow
-_CHANGE = np.log(10)
+_CHANGE = np.log(10)  # of a neuron or layer, in logarithms, until its reference is renewed
 _VANISHED = 1e-9  # weights below this part of their reference, at a change of activation, are zero
 
 
@@ -77,10 +77,7 @@ class Coordinates(Protocol):
         """
 
     def velocity(self, state: np.ndarray, v: np.ndarray, drive: np.ndarray) -> np.ndarray:
-        """Return the velocity (size,) of a state with its v under the drives D (m, d), linear in these.
-
-        In affine coordinates also that (..., size) of states (..., size) or drives (..., m, d).
-        """
+        """Return the velocity (size,) of a state with its v under the drives D (m, d), linear in these."""
 
     def gradients(self, state: np.ndarray, gates: np.ndarray, inputs: np.ndarray) -> np.ndarray:
         """Return the gradients (n, size) of the outputs in the state, given ``phi'`` (m, n)."""
@@ -93,9 +90,6 @@ class Coordinates(Protocol):
 
     def vanished(self, log_norms: np.ndarray) -> np.ndarray:
         """Return which neurons (m,) that meet a boundary are as good as at ``w = 0``."""
-
-    def affine(self, weights: Weights) -> Coordinates:
-        """Return those of the late phase, whose velocity is affine in the state under given drives."""
 
 
 def fitting(start: Weights, *, trains_outputs: bool) -> Coordinates:
@@ -150,28 +144,30 @@ class Balanced:
     def vanished(self, log_norms: np.ndarray) -> np.ndarray:
         return np.zeros(len(log_norms), dtype=bool)
 
-    def affine(self, weights: Weights) -> Referred:
-        return Referred(weights, trains_outputs=True)
-
 
 class Referred:
-    """Weights in units of references; a state is (m d + m,), or (m d,) when the outputs are not trained."""
+    """Weights in units of references; a state is (m d + m,), or (m d,) when the outputs are not trained.
+
+    The velocity is linear in the drives and affine in the state, which the late phase needs; here it is also
+    that (..., size) of states (..., size) or drives (..., m, d).
+    """
 
     def __init__(
         self, weights: Weights, *, trains_outputs: bool, before: np.ndarray | float = -np.inf
     ) -> None:
         directions, log_norms, self.signs, log_outputs = weights
         self.shape, self.cut, self.trains_outputs = directions.shape, directions.size, trains_outputs
-        # A weight at zero keeps its reference, at the start it is the other layer's; one that passes zero
-        # has a fraction of its last one.
+        # A neuron that passes zero keeps a hundredth of its last reference, ``before``; one at zero keeps all
+        # of it, or has that of the other layer if there was none, but is never so small that `ratio` is cut.
         at_zero = np.isneginf(log_norms)
         sizes = np.maximum(log_norms, before - np.where(at_zero, 0.0, 2 * _CHANGE))
         sizes = np.where(np.isneginf(sizes), log_outputs if trains_outputs else 0.0, sizes)
         self.inner = np.where(at_zero, np.maximum(sizes, log_outputs - TRIAL), sizes)
+        # Not below the inner one: so an output weight that passes zero is resolved as its neuron is.
         self.outer = np.maximum(log_outputs, self.inner) if trains_outputs else log_outputs
         self.scale = np.exp(np.minimum(self.inner + self.outer, TRIAL))
         self.factors = self.signs * self.scale
-        # Beyond that neurons have no drive: it would have moved them long ago.
+        # A drive would have moved a neuron to within this ratio long ago: beyond it there is none.
         self.ratio = np.exp(np.minimum(self.outer - self.inner, TRIAL))
 
     def renewed(self, weights: Weights) -> Referred:
@@ -228,9 +224,6 @@ class Referred:
 
     def vanished(self, log_norms: np.ndarray) -> np.ndarray:
         return log_norms < self.inner + np.log(_VANISHED)
-
-    def affine(self, weights: Weights) -> Referred:
-        return Referred(weights, trains_outputs=self.trains_outputs)
 
 
 def _outer(pulls: np.ndarray, inputs: np.ndarray) -> np.ndarray:

@@ -21,6 +21,7 @@ from lib.flow.trajectory import Event, Moment, Piece, Weights
 
 _TIMES = 64  # times recorded during a balanced early phase
 _OVER = 0.1  # natural logarithm of the factor by which the outputs may pass the ceiling
+_LONGEST = 600.0  # natural logarithm of |D| t, at most: its exponential is a float
 _LONG_AGO = 1e4  # natural logarithm of the ratio of two times of one stage, at most
 
 _Step = tuple[Moment, Piece]
@@ -86,30 +87,33 @@ class Stage:
     def after(self, log_durations: np.ndarray) -> Weights:
         """Return the weights (k, m, ...) after durations given by their logarithms (k,)."""
         logs = np.asarray(log_durations, dtype=float)[:, None] + self.log_rate
-        if self.trains_outputs:
-            # Everything times exp(-growth), so that nothing overflows.
-            growth = np.exp(np.minimum(logs, 600.0))
-            rising, falling = (self.p + self.a) / 2, (self.p - self.a) / 2 * np.exp(-2 * growth)
-            # A neuron on its way to zero stays resolved.
-            shift = np.where((rising == 0) & (self.across == 0).all(axis=1), -growth, growth)
-            falling = np.where(shift < 0, (self.p - self.a) / 2, falling)
-            w = self.across * np.exp(-growth)[..., None] + (rising + falling)[..., None] * self.along
-            a = rising - falling
-        else:
-            # From zero the weights grow with the time, however short it is.
-            from_zero = (self.p == 0) & (self.across == 0).all(axis=1)
-            shift = np.where(from_zero, logs, np.maximum(logs, 0.0))
-            growth = np.maximum(logs, 0.0)
-            gain = np.exp(np.where(from_zero, 0.0, logs - growth))
-            w = self.across * np.exp(-growth)[..., None]
-            w = w + (self.p * np.exp(-growth) + self.a * gain)[..., None] * self.along
-            a = np.broadcast_to(self.a, growth.shape)
+        w, a, shift = self._both_layers(logs) if self.trains_outputs else self._first_layer(logs)
         norms = np.linalg.norm(w, axis=-1)
         with np.errstate(divide="ignore"):
             log_norms = np.log(norms) + shift + self.unit
             outer = shift + self.unit if self.trains_outputs else self.start.log_outputs
             log_outputs = np.log(np.abs(a)) + outer
         return Weights(w / np.where(norms > 0, norms, 1.0)[..., None], log_norms, np.sign(a), log_outputs)
+
+    def _both_layers(self, logs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return w (k, m, d) and a (k, m) over ``exp(shift)``, and the shift (k, m), at logs of ``|D| t``."""
+        growth = np.exp(np.minimum(logs, _LONGEST))
+        rising, across = (self.p + self.a) / 2, self.across * np.exp(-growth)[..., None]
+        # A neuron with nothing that rises or rests is on its way to zero, and in units of what falls.
+        vanishing = (rising == 0) & (self.across == 0).all(axis=1)
+        shift = np.where(vanishing, -growth, growth)
+        falling = (self.p - self.a) / 2 * np.exp(-growth - shift)
+        return across + (rising + falling)[..., None] * self.along, rising - falling, shift
+
+    def _first_layer(self, logs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return w over ``exp(shift)``, a as it is, and the shift, as `_both_layers`."""
+        # In units of the start, later of |D| t; from zero in these at once, however short the time is.
+        unit = np.maximum(logs, 0.0)
+        from_zero = (self.p == 0) & (self.across == 0).all(axis=1)
+        gain = np.exp(np.where(from_zero, 0.0, logs - unit))
+        w = self.across * np.exp(-unit)[..., None]
+        w = w + (self.p * np.exp(-unit) + self.a * gain)[..., None] * self.along
+        return w, np.broadcast_to(self.a, unit.shape), np.where(from_zero, logs, unit)
 
     def log_crossings(self, state: np.ndarray, inputs: np.ndarray) -> np.ndarray:
         """Return the logarithms of the times at which pairs (m, n) leave the side of their ``state``."""
@@ -165,6 +169,7 @@ def general_phase(
         def excess(log_step: float, stage: Stage = stage) -> float:
             return float(log_output_bound(stage.after(np.array([log_step])), inputs)[0]) - ceiling
 
+        # The ceiling may end the last stage before its time, or before what would end it otherwise.
         over, pairs = log_step == left, list[tuple[int, int]]()
         if excess(log_step) >= 0:
             # Far below the ceiling the bound falls off as a cliff, where Brent's method bisects: many steps.

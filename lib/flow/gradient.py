@@ -21,15 +21,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lib.checks import array, choice, number, whole
-from lib.flow.coordinates import Span, fitting
+from lib.flow.coordinates import TRIAL, Span, fitting
 from lib.flow.late import late_flow
 from lib.flow.methods import Explicit
 from lib.flow.run import Run
 from lib.flow.trajectory import Task, Trajectory, Weights
 from lib.models.two_layer import Start, TwoLayer
 from lib.training.losses import Loss
-
-_LARGEST = 300.0  # natural logarithm of products of weights at the start, at most
 
 
 def gradient_flow(
@@ -65,13 +63,14 @@ def gradient_flow(
     local error of a step, as a root mean square over the coordinates, relative to the weights of each neuron;
     it is at least 1e-13, and counts as 1e-9 in late phases if it is below.
 
-    A neuron whose pre-activation is zero up to rounding (1e-12 of the unit vectors) is on the boundary of
-    that datum, where ``phi'(0) = slope``; `lib.flow.boundaries` says how it goes on.  So data whose cosine is
-    below 1e-12 count as orthogonal, even from starts so small that the flow has the time to tell them from
-    those (at 1e-20 it does from cosines of 1e-16).  A unit on a boundary that is pushed by less than the
-    error of the forces stays there; relative to the forces this is some ten times ``rtol`` times the margins,
-    so late runs with units on boundaries need a finer ``rtol`` than others.  A pair that leaves its side and
-    returns within a quarter of a step is seen where parabolas through its activations show a dip.
+    A neuron whose pre-activation is zero up to rounding (1e-12 of the unit vectors, 1e-15 at a tiny balanced
+    start) is on the boundary of that datum, where ``phi'(0) = slope``; `lib.flow.boundaries` says how it goes
+    on.  So data whose cosine is below 1e-12 count as orthogonal, even from starts so small that the flow has
+    the time to tell them from those (at 1e-20 it does from cosines of 1e-16).  A unit on a boundary that is
+    pushed by less than the error of the forces stays there; relative to the forces this is some ten times
+    ``rtol`` times the margins, so late runs with units on boundaries need a finer ``rtol`` than others.  A
+    pair that leaves its side and returns within a quarter of a step is seen where parabolas through its
+    activations show a dip.
     Raises ``ValueError`` naming a bad argument.
     [boursier2022, Eq. 9; min2024, Eq. 3; sarussi2021, Sec. 3]
 
@@ -135,16 +134,17 @@ def _checked_start(start: Start | TwoLayer, slope: float | None, train: str) -> 
         raise ValueError(f"start has directions of shape {v.shape}, allowed: (m, d), one network at a time")
     if (absent := np.isneginf(log_norms)).any():
         raise ValueError(f"start has w = 0 in neuron {absent.argmax()}, allowed: neurons with a direction")
-    if train == "both" and (far := log_outputs - log_norms > 300).any():
+    # What exceeds TRIAL is cut in the coordinates: there only as it will be rejected, here it would stay.
+    if train == "both" and (far := log_outputs - log_norms > TRIAL).any():
         raise ValueError(
-            f"log_outputs exceeds log_norms by {(log_outputs - log_norms)[far][0]:.4g}, allowed: at most 300 "
-            "when both layers are trained"
+            f"log_outputs exceeds log_norms by {(log_outputs - log_norms)[far][0]:.4g}, allowed: at most "
+            f"{TRIAL:g} when both layers are trained"
         )
     inner = np.maximum(log_norms, log_outputs) if train == "both" else log_outputs
-    if (large := log_norms + inner > _LARGEST).any():
+    if (large := log_norms + inner > TRIAL).any():
         raise ValueError(
             f"log_norms holds {log_norms[large][0]:g} with log_outputs {log_outputs[large][0]:g}, allowed: "
-            f"products of weights, and squares when both layers are trained, up to exp({_LARGEST:g})"
+            f"products of weights, and squares when both layers are trained, up to exp({TRIAL:g})"
         )
     slope = number("slope", 0.0 if slope is None else slope, 0, 1, "[]")
     return Weights(v, log_norms, start.signs, log_outputs), slope

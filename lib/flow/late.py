@@ -18,7 +18,7 @@ from scipy.integrate import DenseOutput, OdeSolver, Radau
 from scipy.optimize import brentq
 
 from lib.flow.boundaries import Boundaries
-from lib.flow.coordinates import TRIAL
+from lib.flow.coordinates import TRIAL, Referred
 from lib.flow.field import Field, Forces
 from lib.flow.methods import Explicit, Method, Stretch, time_reached
 from lib.flow.run import Run
@@ -29,6 +29,7 @@ _EXPLICIT_STEPS = 2000  # at most, before the late phase begins
 _NEWTON = 1e-9  # tolerance below which the implicit method's equations drown in rounding
 _BALANCE = 1e-9  # the sum of forces, relative to their sizes, that counts as their error
 _FAINT = 1e-6  # a force of less than this part of all may be that of a datum whose margin grows for ever
+_ESCAPE = 1e-6  # a rest is a saddle if something grows from it at more than this part of the largest rate
 _NONE, _TINY = -1e300, 1e-300  # the logarithm of no loss at all, and what is as good as nothing
 _LAST_PLAIN = 690.0  # natural logarithm of the last time that plain time is used for
 _AHEAD = 10.0  # factor by which the clock grows before its tolerance, relative to that much, is chosen anew
@@ -41,14 +42,18 @@ def late_flow(run: Run, tail: Tail, log_until: float, loss_below: float, max_ste
     run.align(until)
     zero = np.zeros(len(run.task.labels))
     fallen = _EARLY * float(run.task.share @ run.task.loss.value(zero, run.task.labels))
-    stop = run.integrate(Explicit(until), max(loss_below, fallen), min(max_steps, _EXPLICIT_STEPS))
-    if stop.reason is Reason.TIME and log_until <= _LAST_PLAIN:
-        stop = run.ends_at(log_until)
-    ended = run.now.log_time >= log_until or run.field.has_loss_below(loss_below, run.state())
-    if ended or len(run.moments) > max_steps or stop.reason is Reason.EVENTS:
-        return run.trajectory(stop)
     # A loss of zero is never reached, though in floats it is.
-    stop = run.integrate(Late(log_until, TailForces(run.field.task, tail)), loss_below or -1.0, max_steps)
+    asked = loss_below or -1.0
+    stop = run.integrate(Explicit(until), max(asked, fallen), min(max_steps, _EXPLICIT_STEPS))
+    # Its last step may end the run as well: by the loss that was asked for, before the time, before the rest.
+    # A loss that has only fallen, a tolerance out of reach and many steps are where the late phase starts.
+    if run.field.has_loss_below(asked, run.state()):
+        return run.trajectory(Stop(Reason.LOSS, f"the loss reached {asked:.3g}"))
+    if log_until <= _LAST_PLAIN and run.now.time >= until:
+        return run.trajectory(run.ends_at(log_until))
+    if len(run.moments) > max_steps or stop.reason is Reason.EVENTS:
+        return run.trajectory(stop)
+    stop = run.integrate(Late(log_until, TailForces(run.field.task, tail)), asked, max_steps)
     if stop.reason is Reason.TIME:
         stop = run.ends_at(log_until)
     return run.trajectory(stop)
@@ -101,7 +106,8 @@ class Late(Method):
     law: TailForces
 
     def enters(self, field: Field, now: Moment) -> tuple[Field, float]:
-        coordinates, rtol = field.coordinates.affine(now.weights), max(field.rtol, _NEWTON)
+        coordinates = Referred(now.weights, trains_outputs=field.coordinates.trains_outputs)
+        rtol = max(field.rtol, _NEWTON)
         return replace(field, coordinates=coordinates, rtol=rtol, law=self.law), 0.0
 
     def velocity(self, field: Field, _s: float, state: np.ndarray) -> np.ndarray:
@@ -175,7 +181,7 @@ class Late(Method):
         if ((shares > 0) & (shares < _FAINT)).any():
             return Stop(Reason.FAINT, f"{balanced}, but for faint ones that will act later")
         rates = np.linalg.eigvals(self._rates(field, state))
-        if rates.real.max() > _FAINT * np.abs(rates).max():
+        if rates.real.max() > _ESCAPE * np.abs(rates).max():
             return Stop(Reason.SADDLE, f"{balanced}, at a saddle")
         return time_reached(self.log_until, "log time")
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.integrate import DenseOutput, OdeSolver
 from scipy.linalg import LinAlgWarning
 
-from lib.flow.boundaries import HELD, ON, Boundaries, Lines
+from lib.flow.boundaries import HELD, ON, ROUNDING, Boundaries, Lines
 from lib.flow.coordinates import Coordinates, Span
 from lib.flow.early import balanced_phase, general_phase, log_output_bound
 from lib.flow.events import first_change
@@ -102,6 +102,7 @@ class Run:
 
         Return the weights there, and the boundaries from there on.
         """
+        # In this order: by references that fit, no neuron has vanished.
         vanished = self.field.coordinates.vanished(weights.log_norms)
         field, state = self.field.fitted(weights)
         forces, errors = field.forces(state, *field.coordinates.split(state)), field.errors(state)
@@ -112,13 +113,13 @@ class Run:
             else:
                 boundaries, w[neuron] = boundaries.arrived(neuron, datum, w[neuron])
         sizes = np.linalg.norm(w, axis=1)
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore"):  # balanced ones keep their norms, which are their outputs' as well
             log_norms = weights.log_norms if weights.balanced else weights.log_norms + np.log(sizes)
         w = w / np.where(sizes > 0, sizes, 1.0)[:, None]
         weights = weights._replace(directions=w, log_norms=log_norms)
         signs = weights.signs
-        if field.coordinates.trains_outputs:  # just after: some may pass zero here
-            passing = weights.log_outputs < weights.log_norms + np.log(1e-12)
+        if field.coordinates.trains_outputs:  # just after: some may pass zero here, as da/dt = <D, w> says
+            passing = weights.log_outputs < weights.log_norms + np.log(ROUNDING)
             growth = np.einsum("md,md->m", field.boundaries.drive(forces), weights.directions)
             signs = np.where(passing, np.sign(growth), signs)
         turning = {neuron for neuron, _ in pairs}
@@ -142,6 +143,7 @@ class Run:
             before = self.now.s
             turning, outgrown, stop = self._advance(method, stretch, loss_below)
             s = self.now.s
+            # Events that are no further apart than rounding of the time is.
             stalled = stalled + 1 if turning and s - before <= 1e-14 * abs(s) else 0
             stop = stop or method.at_rest(self.field, self.now)
             if stop is None and len(self.moments) > max_steps:

@@ -164,8 +164,6 @@ class Trajectory:
 
     def network_at(self, time: float | None = None, *, log_time: float | None = None) -> TwoLayer:
         """Return the network at a time or at its logarithm, as `networks_at` does; by default the last."""
-        if time is not None or log_time is not None:
-            stack = self.networks_at(time, log_times=log_time)
-            return stack.with_weights(stack.w[0], stack.a[0])
-        now = Weights(*(part[-1] for part in self.weights))
+        weights = self.weights if time is log_time is None else self.at(time, log_times=log_time)
+        now = Weights(*(part[-1] for part in weights))
         return TwoLayer(now.w, now.signs * np.exp(now.log_outputs), self.slope)

@@ -1,6 +1,7 @@
 """Agreement regimes: their end against the flow of all neurons; draws and measures of Gaussian classes."""
 
 import dataclasses
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -128,3 +129,41 @@ def test_where_clustered_networks_end_is_known_in_three_cases():
     x = np.array([[1.0, 0.0], [-1.0, 0.0], [2.0, 1.0]])
     nothing = {"certificate": None, "limit": None}
     assert regimes._limit(x, np.array([1.0, 1.0, -1.0]), 0.5) == nothing
+
+
+def dipping(seed):
+    """Networks of two equal types but for a neuron that is beyond its kink for a third of some step alone."""
+    rng = np.random.default_rng(seed)
+    x, means, y = rng.standard_normal((3, 3)), rng.standard_normal((2, 3)), np.array([1.0, 1.0, -1.0])
+    sides, root = np.sign(means @ x.T), np.sqrt(2)
+    pair = TwoLayer(root * means, root * np.array([1.0, -1.0]), 1.0)
+    run = gradient_flow(pair, x, y, LOGISTIC, log_until=5.0, train="first", rtol=1e-6)
+    lowest = np.abs(means @ x.T)
+    for begin, end in pairwise(run.log_times[1:]):
+        v = run.at(log_times=np.linspace(begin, end, 41))
+        heights = sides * (np.exp(v.log_norms)[..., None] * v.directions / root @ x.T)
+        if (heights <= 0).any():
+            return
+        for j, i in np.ndindex(2, 3):
+            level = np.sort(heights[:, j, i])[14]
+            if level < min(heights[0, j, i], heights[-1, j, i], lowest[j, i]):
+                offsets = np.zeros((4, 3))
+                offsets[2 * j : 2 * j + 2] = np.outer([1, -1], np.linalg.solve(x, level * np.eye(3)[i]))
+                yield (
+                    TwoLayer(np.repeat(means, 2, axis=0) + offsets, np.repeat([1.0, -1.0], 2), 1.0),
+                    x,
+                    y,
+                    end,
+                )
+        lowest = np.minimum(lowest, heights.min(axis=0))
+
+
+def test_a_neuron_that_leaves_within_a_step_and_comes_back_has_left():
+    """The regime ends with the first event of the flow of all neurons, though a step ends inside."""
+    cases = [case for seed in range(20) for case in dipping(seed)]
+    for network, x, y, log_until in cases:
+        log_time, _ = agreement_end(network, x, y, log_until=log_until, rtol=1e-6)
+        run = all_neurons(network, x, y, log_until)
+        # Near the lowest point of a dip an error of 1e-6 of the heights is one of 1e-3 of the time.
+        assert np.expm1(log_time) == pytest.approx(run.events[0].time, rel=1e-3)
+    assert len(cases) > 3

@@ -164,7 +164,7 @@ def test_general_position_with_sliding_ends_and_only_grows_its_coverage(seed):
         z = directions @ inputs.T
         coverage = signs * (np.maximum(z, slope * z) @ forces)
         assert np.diff(coverage, axis=0).min() > -1e-12
-        assert phase.settled.all()
+        assert phase.finished.all()
 
 
 def test_until_stops_early():

@@ -30,8 +30,6 @@ class Layered:
     def renewed(self, weights):
         return Layered(weights)
 
-    affine = renewed
-
     def pack(self, weights):
         w = np.exp(weights.log_norms - self.inner)[:, None] * weights.directions
         return np.append(w, weights.signs * np.exp(weights.log_outputs - self.outer))
@@ -127,8 +125,8 @@ def test_coordinates_do_what_their_contract_says(kind):
     np.testing.assert_allclose(v, along[:, None] * weights.directions, atol=1e-15)
     products = weights.signs * np.exp(weights.log_norms + weights.log_outputs)
     np.testing.assert_allclose(along * c, products, rtol=1e-12)
-    # In affine coordinates, which may be others, velocities are linear in the drives and affine in the state.
-    affine = coordinates.affine(weights)
+    # In those of the late phase, velocities are linear in the drives and affine in the state.
+    affine = Referred(weights, trains_outputs=coordinates.trains_outputs)
     drives, states = (
         np.random.default_rng(0).standard_normal((3, 5, 3)),
         affine.pack(weights) * [[1], [3], [2]],

@@ -6,6 +6,8 @@ from scipy.integrate import solve_ivp
 from scipy.special import expit
 
 from lib.flow import gradient_flow
+from lib.flow.early import Stage
+from lib.flow.trajectory import Weights
 from lib.flow.weights import weights_flow
 from lib.models.two_layer import Start, TwoLayer
 from lib.training.losses import LOGISTIC, SQUARE
@@ -196,3 +198,11 @@ def test_neurons_alike_turn_together_whatever_their_sizes_and_their_order():
         assert (run.signs[-1] == run.signs[-1, 0]).all()
         turned += (np.diff(run.signs[:, 0]) != 0).any()
     assert turned > 2
+
+
+def test_a_stage_resolves_a_neuron_on_its_way_to_zero():
+    """One that is balanced, and opposite to its drive D: ``|w| = a`` falls as ``exp(-|D| t)``."""
+    start = Weights(np.array([[1.0]]), np.array([-1000.0]), np.array([-1.0]), np.array([-1000.0]))
+    end = Stage(start, np.array([[0.5]]), trains_outputs=True).after(np.log([1600.0]))
+    assert end.directions[0, 0, 0] == 1.0 and end.signs[0, 0] == -1.0
+    np.testing.assert_allclose([end.log_norms[0, 0], end.log_outputs[0, 0]], -1800.0, rtol=1e-12)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
+from scipy.optimize import brentq
 from scipy.special import expi, logsumexp, wrightomega
 
 from lib.flow import gradient_flow
@@ -97,6 +98,28 @@ def test_a_late_run_ends_with_the_step_in_which_its_loss_falls_below_what_was_as
     assert run.reason is Reason.LOSS and run.loss()[-1] <= 1e-8 < run.loss()[-2]
 
 
+def test_a_last_plain_step_to_a_tenth_of_the_loss_stops_for_what_was_asked():
+    """The late phase would begin there: with the run's end, its time; with a loss asked for, that loss."""
+    plain = gradient_flow(UNIT, [[1.0]], [1.0], EXPONENTIAL, until=10.0)
+    step = int(np.argmax(plain.loss() <= 0.1))
+    early, late = plain.times[step - 1 : step + 1]
+    fallen = brentq(lambda time: plain.loss([time])[0] - 0.1, early, late)
+    run = gradient_flow(UNIT, [[1.0]], [1.0], EXPONENTIAL, log_until=np.log(1.001 * fallen))
+    assert run.reason is Reason.TIME and run.loss()[-1] < 0.1 < run.loss()[-2]
+    asked = (plain.loss()[step] + 0.1) / 2
+    run = gradient_flow(UNIT, [[1.0]], [1.0], EXPONENTIAL, log_until=9.0, loss_below=asked)
+    assert run.stopped == f"the loss reached {asked:.3g}" and run.loss()[-1] <= asked
+
+
+@pytest.mark.parametrize("loss", [LOGISTIC, EXPONENTIAL])
+def test_a_start_whose_loss_underflows_goes_on(loss):
+    """``q' = 2 q exp(-q)`` from q = 900, which is no longer seen at log times beyond that."""
+    run = gradient_flow(TwoLayer([[30.0]], [30.0]), [[1.0]], [1.0], loss, log_until=1000.0)
+    q = run.outputs()[-1, 0]
+    assert run.stopped == "log time reached 1000"
+    assert q - np.log(2 * q) + 1 / q == pytest.approx(1000.0, abs=1e-5)  # 2 t = Ei(q) - Ei(900)
+
+
 @pytest.mark.parametrize("log_until", [1e2, 1e6])
 def test_an_early_moment_of_the_late_phase_is_as_exact_however_long_the_run(log_until):
     run = gradient_flow(UNIT, [[1.0]], [1.0], EXPONENTIAL, log_until=log_until, rtol=1e-6)
@@ -114,6 +137,19 @@ def test_what_cannot_be_separated_comes_to_rest_at_the_least_loss():
     run = gradient_flow(Start([[0.6, 0.8]], [-2.0], [1], [0.0]), x, y, LOGISTIC, log_until=1e8, **LINEAR)
     pull = LOGISTIC.slope(run.outputs()[-1], y) @ x
     assert run.stopped == "log time reached 1e+08" and np.abs(pull).max() < 1e-9
+
+
+@pytest.mark.parametrize("unit", [1e-10, 1e10])
+def test_a_late_run_is_the_same_in_any_units_of_the_inputs(unit):
+    """A first layer in their inverse units has the same outputs, at times in the square of these units."""
+    x, y = np.array([[1.0, 0.2], [-0.5, 1.0], [0.3, -1.0], [-1.0, -0.4], [0.9, 0.8]]), [1, -1, 1, -1, 1]
+    ends = []
+    for size in (1.0, unit):
+        start, log_until = Start([[0.6, 0.8]], [-2.0 - np.log(size)], [1], [0.0]), 100.0 - 2 * np.log(size)
+        run = gradient_flow(start, size * x, y, LOGISTIC, log_until=log_until, **LINEAR)
+        assert run.reason is Reason.TIME
+        ends.append(run.outputs()[-1])
+    np.testing.assert_allclose(ends[1], ends[0], rtol=1e-7)
 
 
 def test_a_datum_that_no_neuron_sees_does_not_hold_the_others_up():

@@ -7,7 +7,7 @@ from scipy.integrate import quad
 from lib.flow import gradient_flow
 from lib.flow.trajectory import Reason
 from lib.flow.weights import weights_flow
-from lib.models.two_layer import Start
+from lib.models.two_layer import Start, TwoLayer
 from lib.training.descent import gradient_descent
 from lib.training.losses import HINGE, Tail, log_logistic, of_margin
 from tests.flow.problems import CLOUD, CLOUD_LABELS, TWO_LABELS, TWO_POINTS, UNIT, unbalanced
@@ -75,6 +75,18 @@ def test_a_hinge_of_another_margin_and_size_is_the_hinge_in_other_units(log_scal
     times = np.linspace(0.0, 1.0, 30) * min(run.times[-1], 3 * wide.times[-1]) * (1 - 1e-9)
     np.testing.assert_allclose(wide.outputs(times / 3), 2 * run.outputs(times), atol=1e-6)
     assert (np.abs(wide.outputs() * y - 2) < 1e-9).sum() > 10  # data that are held at their margin
+
+
+@pytest.mark.parametrize("seed", [9, 34])
+def test_a_datum_leaves_a_wide_hinge_as_it_leaves_the_hinge(seed):
+    """What is noticed of its push is acted on as well, whatever the size of the push."""
+    rng = np.random.default_rng(seed)
+    x, y = rng.standard_normal((6, 2)), rng.choice([-1.0, 1.0], 6)
+    w, a = 0.5 * rng.standard_normal((4, 2)), 0.5 * rng.standard_normal(4)
+    run = gradient_flow(TwoLayer(w, a), x, y, HINGE, until=6.0)
+    wide = gradient_flow(TwoLayer(np.sqrt(2) * w, np.sqrt(2) * a), x, y, WIDE_HINGE, until=2.0)
+    assert run.reason is wide.reason is Reason.TIME
+    np.testing.assert_allclose(wide.outputs([2.0]), 2 * run.outputs([6.0]), atol=1e-6)
 
 
 def test_a_loss_may_push_back_from_beyond_its_kink():

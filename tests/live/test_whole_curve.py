@@ -31,9 +31,9 @@ def classes_of(inputs):
         yield total, 0.5 * np.log(np.exp(2 * (START.log_norms + gain)[alive]).sum())
 
 
-def both(power, share):
+def both(power, share, inputs=((1.2, 0.2), (0.1, 0.7), (-0.4, -0.5))):
     """The figure's losses and first layers, and the library's flow of the same network."""
-    inputs = np.array([[1.2, 0.2], [0.1, 0.7], [-0.4, -0.5]])
+    inputs = np.array(inputs)
     angles = np.arctan2(*START.directions.T[::-1])
     parts = zip(angles, START.log_norms, START.signs, strict=True)
     neurons = [{"angle": angle, "logNorm": norm, "sign": float(sign)} for angle, norm, sign in parts]
@@ -63,6 +63,22 @@ def test_two_neurons_are_off_by_the_square_of_the_scale():
         times, (_, theory, _), run = both(power, 0.4)
         gaps.append(np.abs(np.array(theory) / run.loss(times) - 1).max())
     assert gaps[0] < 0.05
+    np.testing.assert_allclose(np.divide(gaps[1:], gaps[:-1]), 0.1, rtol=0.3)
+
+
+DYING = [((1.0, 0.15), (1.2, 0.2), (-0.1, -0.6)), ((0.8, 0.8), (1.0, 0.9), (-0.6, -0.1))]
+
+
+@pytest.mark.parametrize("inputs", DYING)
+def test_two_neurons_remember_nothing_of_neurons_that_die(inputs):
+    """Between the classes lie directions in which no datum is seen: a neuron there stays behind."""
+    patterns = alignment_phase(START.directions, START.signs, inputs, CLASSES).patterns
+    dead = ~patterns.any(axis=1)
+    assert {*START.signs[dead]} == {-1, 1}
+    gaps = []
+    for power in (1, 1.5, 2):
+        times, (_, theory, _), run = both(power, 0.4, inputs)
+        gaps.append(np.abs(np.array(theory) / run.loss(times) - 1).max())
     np.testing.assert_allclose(np.divide(gaps[1:], gaps[:-1]), 0.1, rtol=0.3)
 
 

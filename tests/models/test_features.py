@@ -50,6 +50,19 @@ def test_cancelling_column_is_oriented_by_its_largest_entry():
     assert features.u.max() == pytest.approx(np.sqrt(0.5))
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_features_whose_votes_cancel_have_their_largest_entry_positive(seed):
+    """Columns of sum zero have only such features; which sign the decomposition gives these is no matter."""
+    matrix = np.random.default_rng(seed).standard_normal((7, 4))
+    matrix -= matrix.mean(axis=0)
+    features, opposite = decompose(matrix), decompose(-matrix)
+    assert features.coherences.max() < 1e-14 and features.strengths.size == 4
+    largest = np.abs(features.u).argmax(axis=0)
+    assert (features.u[largest, range(4)] > 0).all()
+    np.testing.assert_allclose(features.u, opposite.u, atol=1e-12)
+    np.testing.assert_allclose(features.u * features.strengths @ features.v.T, matrix, atol=1e-13)
+
+
 def test_responses_are_strength_times_parameters():
     matrix, theta = np.random.default_rng(1).standard_normal((5, 9)), np.arange(9.0)
     features = decompose(matrix)
