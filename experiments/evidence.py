@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from executable_claims.run.chapters import code_cells
+from executable_claims.claims.configuration import find_book
+from executable_claims.run.inlining import inlined_statements
 from experiments.records import RECORDS, Record, recorded
 from experiments.registry import EXPERIMENTS
 
@@ -60,7 +61,7 @@ def records_behind(page: Path) -> dict[str, tuple[str, ...]]:
                     records |= {remade(recorded(name, each)) for each in known & {variant} or known}
         return records
 
-    for statement in ast.parse("\n".join(cell.source for cell in code_cells(page))).body:
+    for statement in (read.code for read in inlined_statements(find_book(), page)):
         for call in _calls_in(statement, "verify"):
             if call.args and isinstance(claim := said(call)[0], str):
                 of_claims.setdefault(claim, set()).update(rests_on(call))
