@@ -59,7 +59,7 @@ class Variant:
     at_most: ArrayLike | str | None = None
     at_least: ArrayLike | str | None = None
     share: float = 1.0
-    table: tables.Table | None = None
+    table: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         _refuse_blank("what", self.what)
@@ -284,7 +284,7 @@ def _refuse_same(check: _Check, columns: bool) -> None:
 
 def verify(
     claim: str | Claim,
-    *compared: tables.Table | Clause,
+    *compared: Mapping[str, Any] | Clause,
     measured: ArrayLike | str | None = None,
     predicted: ArrayLike | str | None = None,
     at_most: ArrayLike | str | None = None,
