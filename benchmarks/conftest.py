@@ -40,6 +40,7 @@ def pytest_benchmark_update_json(config: pytest.Config, benchmarks: list, output
             "versions": {name: metadata.version(name) for name in VERSIONS},
         },
         **results.pop("growth", {}),
+        **results.pop("solvers", {}),
         "comparisons": list(results.values()),
     }
     output_json.clear()

@@ -7,7 +7,7 @@ import time
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from benchmarks import growth
+from benchmarks import growth, solvers
 from benchmarks.measure import find_comparison, peak_memory
 
 ROUNDS = 12
@@ -63,3 +63,8 @@ def test_growth(benchmark: BenchmarkFixture) -> None:
     table = benchmark.pedantic(growth.measure, args=(3,), rounds=1)
     memory = {axis: peak_memory(f"growth.largest.{axis}")["peak"] for axis in ("n", "m", "d")}
     benchmark.extra_info.update(growth=table, growth_peak_mib=memory)
+
+
+def test_solvers(benchmark: BenchmarkFixture) -> None:
+    table = benchmark.pedantic(solvers.measure, args=(7,), rounds=1)
+    benchmark.extra_info.update(solvers=table)

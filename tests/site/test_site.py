@@ -202,7 +202,7 @@ def test_a_chapter_downloads_as_a_notebook_with_outputs(soups, site, name):
     nbformat.validate(notebook)
     outputs = [cell.outputs for cell in notebook.cells if cell.cell_type == "code"]
     assert sum(bool(output) for output in outputs) >= 2  # a figure and a card, at least
-    assert "make lab" in notebook.cells[0].source and "import lib" in notebook.cells[1].source
+    assert "open it in a copy of its repository; make lab" in notebook.cells[0].source
 
 
 def test_the_scorecard_shows_every_claim_and_only_verdicts_that_cells_produced(soups, records):
