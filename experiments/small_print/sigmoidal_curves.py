@@ -158,7 +158,7 @@ class OffBalance:
 def off_balance(side: int, *, rng: Generator) -> OffBalance:
     """Draw a neuron: norms 0.05 to 20, b 0.05 to 7, logits 0.02 to 1."""
     size, u0, b = np.exp(rng.uniform([-3, -4, -3], [3, 0, 2])).tolist()
-    return OffBalance(size, u0, b, side, size * rng.uniform(1.1, 1.5))
+    return OffBalance(size, u0, b, side, size * log_uniform(rng, 1.001, 10))
 
 
 def neurons_off_balance(name: str) -> list[Draw]:
@@ -237,6 +237,7 @@ def times_of_norms() -> DataFrame:
             "measured": follow((h, a), larger, logits)[2] / follow((h, a), norm, logits)[2],
             "predicted": [time(larger, u) / time(norm, u) for u in logits],
             "same_time": 1.0,
+            "by_the_norm": norm / larger,
         }
 
     return table(ratio, neurons_off_balance("times of norms"))
@@ -784,7 +785,7 @@ class Lone:
 
 def lone(low: float, high: float, *, rng: Generator) -> Lone:
     """Draw an input and eighty normal starts in units in which h and |x| a are alike."""
-    size, direction = log_uniform(rng, low, high), np.array([0.6, 0, 0.8])
+    size, direction = log_uniform(rng, low, high), np.array([0.0, 1, 0])  # h is that of w to the last digit
     h, a = rng.standard_normal((2, 80)) * np.sqrt([[size], [1 / size]])
     across = rng.standard_normal((80, 3))
     across -= np.outer(across @ direction, direction)
@@ -808,9 +809,12 @@ def inactive_neurons() -> DataFrame:
             start, end = problem.network, problem.descent(0.5 / neurons.size, 10).network
             return np.abs(end.w - start.w).max(axis=(1, 2)) + np.abs(end.a - start.a)[:, 0] * neurons.size
 
+        at_most_zero = -np.abs(neurons.h)
+        at_most_zero[:10] = 0.0
         return {
             "norm": neurons.size,
-            "measured": moved(-np.abs(neurons.h)),
+            "h": at_most_zero,
+            "measured": moved(at_most_zero),
             "predicted": 0.0,
             "active": moved(np.abs(neurons.h)),
         }
