@@ -76,6 +76,7 @@ def span(column: np.ndarray) -> str:
     values = np.unique(column)
     if values.dtype.kind not in "iuf":
         return ", ".join(map(str, values))
+    values = values[~np.isnan(values)]  # rows of other draws have no such key
     # What is equal but for rounding is one value.
     count = len({f"{value:.9g}" for value in values.tolist()})
     if count == 1:

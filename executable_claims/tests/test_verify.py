@@ -557,6 +557,14 @@ def test_values_that_differ_by_rounding_are_one():
     )
 
 
+def test_rows_without_a_key_do_not_count_in_its_range():
+    table = {"r": [1.0, np.nan, 3.0], "measured": [1.0, 2.0, 3.0], "predicted": [1.0, 2.0, 3.0 + 1e-12]}
+    control = Variant("larger", predicted=9.0)
+    assert (
+        "r 1 to 3 (2 values)" in check(measured=None, predicted=None, table=table, control=control).families
+    )
+
+
 def test_a_variant_names_columns_or_has_a_table_of_its_own():
     larger = {name: column[:2] for name, column in TABLE.items()} | {"measured": [3.0, 9.0]}
     control = Variant("a larger one", table=larger)
