@@ -19,6 +19,7 @@ from scipy.integrate import quad, solve_ivp
 from scipy.optimize import linprog
 from scipy.special import expi, expit
 
+from experiments.records import Record
 from lib.data.two_inputs import neuron, pair
 from lib.draws import Draw, draws, grid, table
 from lib.flow.equation import solution
@@ -899,3 +900,49 @@ def separability() -> DataFrame:
 
     families = {"orthogonal blocks": "orthogonal", "rotated": "rotated", "obtuse by a millionth": "obtuse"}
     return table(row, draws("apart", classes_apart, families))
+
+
+# Adversarial networks
+
+LOSSES = ("cross-entropy", "zero-sum", "hinge")
+Modes = dict[str, DataFrame]
+
+
+def modes_held(wide: Record, small_batch: Record) -> DataFrame:
+    """Return the modes of eight that generators hold, the mean of the last three looks [Figure 5].
+
+    ``wide`` has all settings, ``small_batch`` more seeds of narrow modes with batches of 64 and one step.
+    """
+
+    def modes(width: int, steps: int, batch: int, loss: str) -> Row:
+        """Read one loss in one setting, from the record that has most seeds of it."""
+        record = small_batch if (width, steps, batch) == (2, 1, 64) else wide
+        looks = record.values(f"batch_{batch}_steps_{steps}.width_{width}.{loss}.modes")
+        return {"seed": list(record.seeds), "measured": looks[:, -3:].mean(axis=1)}
+
+    settings = grid(width=(2, 10), steps=(1, 5), batch=(64, 256), loss=LOSSES)
+    recorded = [draw for draw in settings if (draw.keys["steps"], draw.keys["batch"]) != (5, 256)]
+    return table(modes, recorded)
+
+
+def median_modes(held: DataFrame) -> Modes:
+    """Return the medians over seeds: of wide and narrow modes, with one and with five steps."""
+    medians = held.groupby(["width", "batch", "steps", "loss"], as_index=False)["measured"].median()
+    return {
+        "wide": medians.query("width == 10 and steps == 1"),
+        "narrow": medians.query("width == 2 and steps == 1"),
+        "wide, five steps": medians.query("width == 10 and steps == 5"),
+        "narrow, five steps": medians.query("width == 2 and steps == 5"),
+    }
+
+
+def mean_modes(held: DataFrame) -> DataFrame:
+    """Return the means over seeds with narrow modes and one step, a column a loss.
+
+    The column ``error`` is the standard error of what the hinge loss keeps more than the usual one.
+    """
+    narrow = held.query("width == 2 and steps == 1")
+    of_seeds = narrow.pivot_table("measured", ["batch", "seed"], "loss")
+    gains = of_seeds["hinge"] - of_seeds["cross-entropy"]
+    means = of_seeds.groupby("batch").mean()
+    return means.assign(error=gains.groupby("batch").sem()).reset_index()

@@ -16,7 +16,7 @@ from tests.book.test_book import BENCHMARKS, BOOK, EXECUTED, ROOT, code_cells, n
 PAGES = [*EXECUTED, BENCHMARKS, *(BOOK / f"{page}.md" for page in ("comparison", "experiments"))]
 # Those that train torch networks; those of saddle to saddle are drawn by torch, as in the authors' code.
 WITH_TORCH = {
-    "sigmoidal_curves/hinge.md",
+    "sigmoidal_curves/small_print.md",
     "sigmoidal_curves/light_effect.md",
     "saddle_to_saddle/near_orthogonality.md",
     "saddle_to_saddle/usual_scale.md",
