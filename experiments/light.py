@@ -113,7 +113,7 @@ TABLE_2 = Experiment(
     "combes2018-table-2",
     "Cats and dogs, one class darkened, the other brightened: what is learnt beside the brightness",
     full=LightEffect(),
-    quick=LightEffect(images="digits", lit=_SHARES, blocks=((8,), (16,)), dense=(64,), step=2e-3, epochs=6),
+    quick=LightEffect(images="digits", lit=_SHARES, blocks=(), dense=(64, 64), step=2e-3, epochs=8),
     metrics_of=run_light_effect,
     fingerprint_of=partial(
         replace,
