@@ -439,6 +439,47 @@ def curve_angle(c: float, norms: np.ndarray, a: float) -> float:
     return backwards(first, norms, abs(a))
 
 
+def velocity(state: np.ndarray, norms: np.ndarray) -> np.ndarray:
+    """Return the velocity of a state (3,) by gradients of the weights, both losses together."""
+    return Shared.at(state, norms, directions()).steps().sum(axis=0)
+
+
+def speeds_at_rest() -> DataFrame:
+    """Measure how fast the flow moves at the point of rest [Theorem 3.4]."""
+
+    def speeds(drawn: tuple[np.ndarray, float]) -> Row:
+        """Compare with zero, in units of the size, and with a point where the angles are equal."""
+        norms, s = drawn
+        even = s * norms / norms.mean()
+        return {
+            **{"norm": norms[0], "other_norm": norms[1], "s": s, "coordinate": ["alpha", "beta", "a"]},
+            "measured": velocity(np.array([s, s, 0.0]), norms) / s,
+            "predicted": 0.0,
+            "equal_angles": velocity(np.array([*even, 0.0]), norms) / s,
+        }
+
+    return table(speeds, draws("rest", two_norms, LOGITS))
+
+
+def rates_at_rest() -> DataFrame:
+    """Measure the rates at which the flow goes to and from the point of rest [Theorem 3.4]."""
+
+    def rates(drawn: tuple[np.ndarray, float]) -> Row:
+        """Compare the extreme eigenvalues, by differences, with the text's, and with no damping."""
+        norms, s = drawn
+        _, *predicted = saddle(s**2 * (norms**-2.0).sum(), *norms)
+        point, h = np.array([s, s, 0.0]), 1e-5 * np.eye(3)
+        jacobian = np.transpose([velocity(point + e, norms) - velocity(point - e, norms) for e in h]) / 2e-5
+        return {
+            **{"norm": norms[0], "other_norm": norms[1], "s": s, "rate": ["stable", "unstable"]},
+            "measured": np.sort(np.linalg.eigvals(jacobian).real)[[0, 2]],
+            "predicted": predicted,
+            "undamped": np.hypot(*norms) / 2 * np.array([-1, 1]),
+        }
+
+    return table(rates, draws("rest", two_norms, LOGITS))
+
+
 def recipe_orders() -> DataFrame:
     """Measure the order of the error of the paper's recipe for its curve [Appendix A.8]."""
 
