@@ -7,8 +7,10 @@ On two orthogonal inputs of two classes its state is ``(alpha, beta, a)``, as in
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,7 @@ from experiments.records import Record
 from lib.data.two_inputs import neuron, pair
 from lib.draws import Draw, draws, grid, table
 from lib.flow.equation import solution
+from lib.models.deep import gradients, outputs
 from lib.models.two_layer import TwoLayer
 from lib.problem import Problem
 from lib.seeds import generator, named
@@ -987,3 +990,175 @@ def mean_modes(held: DataFrame) -> DataFrame:
     gains = of_seeds["hinge"] - of_seeds["cross-entropy"]
     means = of_seeds.groupby("batch").mean()
     return means.assign(error=gains.groupby("batch").sem()).reset_index()
+
+
+# Deep networks: independent modes, Appendix B
+
+
+Layers = list[np.ndarray]
+OF_INPUTS = np.array([1.0, 1.0, -1.0, -1.0])
+
+
+@dataclass(frozen=True)
+class DeepClasses:
+    """A deep network at its start, the classes of the neurons of each layer, inputs and a step size."""
+
+    layers: Layers
+    owners: list[np.ndarray]
+    inputs: np.ndarray
+    step: float
+
+    @property
+    def masks(self) -> list[np.ndarray]:
+        """Which hidden weights join neurons of one class."""
+        return [above[:, None] == below for below, above in pairwise(self.owners)]
+
+    def hidden(self, change: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> DeepClasses:
+        """Return the network with other hidden weights: ``change`` takes them and the classes above."""
+        first, *hidden, last = self.layers
+        changed = [change(w, above) for w, above in zip(hidden, self.owners[1:], strict=True)]
+        return replace(self, layers=[first, *changed, last])
+
+    def alone(self, label: float) -> tuple[DeepClasses, list[Any]]:
+        """Return the network of one class, and where its weights stand in each layer."""
+        rows = [*(np.flatnonzero(owners == label) for owners in self.owners), np.arange(1)]
+        columns = [np.arange(self.inputs.shape[1]), *rows[:-1]]
+        blocks = [np.ix_(*pair) for pair in zip(rows, columns, strict=True)]
+        layers = [w[block] for w, block in zip(self.layers, blocks, strict=True)]
+        return replace(self, layers=layers), blocks
+
+    def course(self, labels: np.ndarray = OF_INPUTS, steps: int = 60) -> list[Layers]:
+        """Return the layers at the start and after each step on the summed loss of these classes."""
+        x, path = self.inputs[np.isin(OF_INPUTS, labels)], [self.layers]
+        for _ in range(steps):
+            moves = gradients(path[-1], x, labels, LOGISTIC.slope)
+            path.append([w - self.step * move for w, move in zip(path[-1], moves, strict=True)])
+        return path
+
+
+def deep_inputs(orthogonal: bool, rng: Generator) -> np.ndarray:
+    """Draw two inputs a class, (4, 4): the classes orthogonal, or at obtuse angles."""
+    positive, first = rng.uniform(0.4, 1, (4, 2)), OF_INPUTS[:, None] > 0
+    if orthogonal:
+        return np.hstack([positive * first, positive * ~first])
+    around = np.radians(rng.uniform(60, 120, 4) + 90 * (1 - OF_INPUTS))
+    size, height = rng.uniform(0.5, 2, 4), rng.uniform(0.05, 0.2, 4)
+    flat = size[:, None] * np.column_stack([np.cos(around), np.sin(around)])
+    return np.column_stack([flat, size * height * OF_INPUTS, np.zeros(4)])
+
+
+def deep_classes(N: int, step: float, *, kind: str, rng: Generator) -> DeepClasses:
+    """Draw a network of N layers that obeys the conditions: diagonal hidden matrices, or full blocks."""
+    x = deep_inputs(kind == "diagonal, orthogonal classes", rng)
+    full = kind == "full blocks of unequal widths"
+    widths = rng.integers(1, 4, (N - 1, 2)) if full else np.full((N - 1, 2), 2)
+    owners = [np.repeat([1.0, -1.0], pair) for pair in widths]
+    own = owners[0][:, None] == OF_INPUTS
+    first = rng.uniform(0.3, 1, own.shape) * own @ x
+    first[:, 3] += (x[:, 3] == 0).all() * rng.normal(size=len(first))
+    hidden = []
+    for below, above in pairwise(owners):
+        among = above[:, None] == below if full else np.eye(4)
+        hidden.append(among * rng.uniform(0.2 if full else 0.7, 1, (len(above), len(below))))
+    last = rng.uniform(0.5, 1, len(owners[-1])) * owners[-1]
+    return DeepClasses([first, *hidden, last[None]], owners, x, step)
+
+
+def kept_conditions(network: DeepClasses, path: list[Layers]) -> Row:
+    """Count what breaks a condition after each step, and measure the least growth of weights."""
+    own, (before, after) = network.owners[0][:, None] == OF_INPUTS, (path[:-1], path[1:])
+    rows = []
+    for old, new in zip(before, after, strict=True):
+        broken = np.sum((new[0] @ network.inputs.T > 0) != own) + np.sum(new[-1] * network.owners[-1] <= 0)
+        growth = [np.min(new[-1] * network.owners[-1] - old[-1] * network.owners[-1])]
+        for low, high, same in zip(old[1:-1], new[1:-1], network.masks, strict=True):
+            broken += np.sum(high[~same] != 0) + np.sum(high < 0) + np.sum((high * same).max(axis=1) <= 0)
+            growth.append(np.min((high - low)[same]))
+        reach = np.linalg.norm(new[0], axis=1)[:, None] * np.linalg.norm(network.inputs, axis=1)
+        rise = ((new[0] - old[0]) @ network.inputs.T / reach)[own].min()
+        rows.append({"measured": broken, "growth": min(growth), "rise": rise})
+    return {name: np.array([row[name] for row in rows]) for name in rows[0]}
+
+
+def apart_from_alone(network: DeepClasses, path: list[Layers]) -> np.ndarray:
+    """Measure how far weights are from those of their class trained alone, relatively, after each step."""
+    distances = np.zeros(len(path) - 1)
+    for label in (1.0, -1.0):
+        single, blocks = network.alone(label)
+        courses = zip(path[1:], single.course(OF_INPUTS[label == OF_INPUTS])[1:], strict=True)
+        for k, (layers, lone) in enumerate(courses):
+            for w, block, own in zip(layers, blocks, lone, strict=True):
+                distances[k] = max(distances[k], np.abs(w[block] - own).max() / np.abs(own).max())
+    return distances
+
+
+def deep_variant(network: DeepClasses, variant: str) -> DeepClasses:
+    """Return the network as it was drawn, or with a condition broken."""
+    if variant == "half joined":
+        return network.hidden(lambda weights, above: weights + 0.5 * (weights == 0))
+    if variant == "joined":
+        return network.hidden(lambda weights, above: weights + 0.01 * (weights == 0))
+    if variant == "as printed":
+        return network.hidden(lambda weights, above: weights * above[:, None])
+    if variant == "wrong sign":
+        *others, last = network.layers
+        return replace(network, layers=[*others, last * np.where(np.arange(last.size) == 0, -1, 1)])
+    return network
+
+
+def deep_networks() -> list[Draw]:
+    """Draw networks of three kinds, of three depths, for three step sizes."""
+    kinds = ("diagonal, orthogonal classes", "diagonal, obtuse", "full blocks of unequal widths")
+    families = {kind: {"kind": kind} for kind in kinds}
+    return [
+        draw
+        for N, step in product((3, 4, 6), (0.05, 0.5, 50))
+        for draw in draws(f"deep {N} {step}", partial(deep_classes, N, step), families, each=1)
+    ]
+
+
+def deep_conditions(variant: str = "") -> DataFrame:
+    """Measure what lasts in deep networks of two classes, step by step [Appendix B]."""
+
+    def conditions(drawn: DeepClasses) -> Row:
+        """Compare what breaks, growth and the distance from the lone class with zero."""
+        network = deep_variant(drawn, variant)
+        path = network.course()
+        origin = {"layers": len(network.layers), "step_size": network.step}
+        return {**origin, **kept_conditions(network, path), "alone": apart_from_alone(network, path)}
+
+    return table(conditions, deep_networks())
+
+
+def deep_margins() -> DataFrame:
+    """Measure the margins of deep networks of two classes, step by step [Appendix B].
+
+    By the last layer alone ``e^m`` grows by at least ``step H^2 / 2`` a step, where ``H`` is the norm of the
+    activities below it at the start.
+    """
+
+    def read(network: DeepClasses) -> np.ndarray:
+        """Return the margins over time, (steps + 1, 4)."""
+        return np.array([OF_INPUTS * outputs(layers, network.inputs) for layers in network.course()])
+
+    def margins(network: DeepClasses) -> Row:
+        """Compare the margins after each step with the least that the last layer makes of them."""
+        m, printed, joined = (
+            read(deep_variant(network, variant)) for variant in ("", "as printed", "half joined")
+        )
+        each = np.eye(len(network.owners[-1]))[:, None]  # for one neuron of the last hidden layer
+        square = sum(outputs([*network.layers[:-1], neuron], network.inputs) ** 2 for neuron in each)
+        grown = network.step * np.arange(1, len(m))[:, None] * square / 2
+        return {
+            "layers": len(network.layers),
+            "step_size": network.step,
+            "input": np.tile(np.arange(4), len(grown)),
+            "measured": m[1:].ravel(),
+            "at_least": np.log(np.exp(m[0]) + grown).ravel(),
+            "exponential": (m[0] + grown).ravel(),
+            "as_printed": printed[1:].ravel(),
+            "rise": (np.diff(m, axis=0) / (1 + np.abs(m[1:]))).ravel(),
+            "joined_rise": (np.diff(joined, axis=0) / (1 + np.abs(joined[1:]))).ravel(),
+        }
+
+    return table(margins, deep_networks())
