@@ -18,8 +18,7 @@ PAGES = [*EXECUTED, BENCHMARKS, *(BOOK / f"{page}.md" for page in ("comparison",
 WITH_TORCH = {
     "sigmoidal_curves/small_print.md",
     "sigmoidal_curves/light_effect.md",
-    "saddle_to_saddle/near_orthogonality.md",
-    "saddle_to_saddle/usual_scale.md",
+    "saddle_to_saddle/the_papers_75_inputs.md",
     "early_alignment/real_digits.md",
     "early_alignment/one_layer.md",
     "early_alignment/small_print.md",
@@ -133,8 +132,7 @@ def test_what_a_module_does_when_it_is_imported_changes_all_that_reach_it(change
         (
             "results/records/boursier2022-figure-6/full.json",
             {
-                "saddle_to_saddle/near_orthogonality.md",
-                "saddle_to_saddle/usual_scale.md",
+                "saddle_to_saddle/the_papers_75_inputs.md",
                 "comparison.md",
                 "experiments.md",
             },
