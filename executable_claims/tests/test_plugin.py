@@ -12,7 +12,7 @@ from executable_claims import Variant, verify
 from executable_claims.claims.configuration import Book, find_book
 from executable_claims.claims.processor import kernels, slowness
 from executable_claims.run.chapters import executed, mistakes
-from executable_claims.run.plugin import check_seconds, differences, movements, processor_seconds
+from executable_claims.run.plugin import check_seconds, compared, differences, movements, processor_seconds
 from executable_claims.run.recorded import NOTHING, read_record, record_of, write_record
 
 CLAIM = "may1976-ours-exponent"
@@ -107,6 +107,16 @@ def test_a_claim_is_found_by_its_id_and_fails_only_if_it_moved_too_far(tmp_path)
     assert told(known, 1.0, "it is another", shifted=True)[0] == []
     [words], _ = told(NOTHING)
     assert words == f"{CLAIM}: nothing is recorded of it; run: pytest --record"
+
+
+def test_what_was_drawn_over_may_round_otherwise_on_other_kernels():
+    texts = [
+        [f"verified: a-law, {word} 3", f"  drawn: {word} 3, rho {low} to 1.4e-05 (4 values)"]
+        for word, low in (("width", 10.1), ("width", 10.2), ("height", 10.1))
+    ]
+    same, other = ([compared(text, False, here) for text in texts] for here in (True, False))
+    assert same[0] != same[1] and other[0] == other[1] != other[2]
+    assert compared(texts[0], True, False) == texts[0][:1]
 
 
 @pytest.mark.usefixtures("in_demo")

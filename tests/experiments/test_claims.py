@@ -24,6 +24,7 @@ NOTEBOOKS = [
 # What is seen in a record: runs that show it only at their own size.
 SEEN_IN_A_RECORD = {
     *("boursier2022-fig-6", "boursier2022-fig-6-direction", "boursier2022-fig-7b"),
+    *("boursier2022-app-a2-exponential", "boursier2022-ours-turns-in-space"),
     *("pezeshki2021-fig-4-blank", "pezeshki2021-fig-4-blank-sd", "pezeshki2021-sec-4-shape"),
     *("pezeshki2021-tab-1-irm", "pezeshki2021-tab-1-rex", "pezeshki2021-ours-decay-alone"),
     *("min2024-sec4-start", "min2024-sec4-rank", "min2024-sec4-loss"),
