@@ -16,7 +16,6 @@ from experiments.two_types import Examples, TwoTypes, disagreements, look_at, tr
 from lib.checks import choice
 from lib.data.synthetic import antipodal_gaussians
 from lib.flow.gradient import gradient_flow
-from lib.geometry.patterns import perfect_agreement_margin
 from lib.geometry.programs import Infeasible, agreement_program, extended_agreement_program
 from lib.models.two_layer import TwoLayer
 from lib.training.losses import LOGISTIC
@@ -50,6 +49,17 @@ class GaussianClasses(TwoTypes):
     epochs: int = 100
     points: int = 10
     horizon: float = 1e4
+
+
+def perfect_agreement_margin(w: np.ndarray, u: np.ndarray, inputs: np.ndarray, labels: np.ndarray) -> float:
+    """Return the least of ``y_i <w_j, x_i>`` and ``-y_i <u_j, x_i>``, divided by the norm of all neurons.
+
+    ``w`` and ``u`` are (k, d), or (d,) for one neuron of each type.  Positive exactly in the perfect
+    agreement regime.  [sarussi2021, Definition 6.3]
+    """
+    signed = labels[:, None] * inputs
+    least = min((w @ signed.T).min(), -(u @ signed.T).max())
+    return float(least / np.hypot(np.linalg.norm(w), np.linalg.norm(u)))
 
 
 def agreement_end(

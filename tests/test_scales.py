@@ -19,9 +19,9 @@ from lib.flow import gradient_flow
 from lib.flow.alignment import alignment_phase
 from lib.flow.weights import weights_flow
 from lib.geometry import level_sets, patterns, programs
-from lib.models import deep, features
+from lib.models import deep
 from lib.models.two_layer import Start, TwoLayer
-from lib.theory import alignment, dual, one_neuron, orthogonal
+from lib.theory import alignment, dual, orthogonal
 from lib.training.descent import gradient_descent, loss_scaled_descent, spherical_descent
 from lib.training.losses import EXPONENTIAL, HINGE, LOGISTIC, SQUARE
 
@@ -74,7 +74,6 @@ X, Y = cone_data(3, 2, 4, 0.2, rng=RNG, norms=(0.5, 2.0))
 W, A, SIGNS = RNG.standard_normal((6, 4)), RNG.standard_normal(6), np.array([1.0, -1, 1, 1, -1, -1])
 U, FORCES = RNG.standard_normal((7, 4)) + 0.4, RNG.standard_normal(5)
 ROWS, BOUNDS = RNG.standard_normal((9, 5)) + 1, RNG.uniform(-1, 3, 9)
-RANK_TWO = RNG.standard_normal((6, 2)) @ RNG.standard_normal((2, 3))
 CELL = np.vstack([X.T @ Y + 0.3 * W[0], -X.T @ Y + 0.3 * W[1], X.T @ Y])  # each sees data of its side alone
 FIRST, SECOND, THIRD = (RNG.standard_normal(shape) for shape in ((5, 4), (3, 5), (1, 3)))
 MANY, MANY_SIGNS = RNG.standard_normal((40, 7)), np.resize([1.0, -1.0], 40)
@@ -193,11 +192,6 @@ CASES = {
     "cosine": Case(patterns.cosine, {"u": W, "v": U[0]}, [law(0, HUNDREDS, u=1), law(0, v=1)]),
     "cluster_radius": Case(lambda w, u: patterns.cluster_radius(w, u), {"w": W, "u": U}, [law(1, w=1, u=1)]),
     "largest_angle": Case(patterns.largest_angle, {"neurons": W}, [law(0, HUNDREDS, neurons=1)]),
-    "perfect_agreement_margin": Case(
-        partial(patterns.perfect_agreement_margin, labels=Y),
-        {"w": W, "u": U, "inputs": X},
-        [law(0, w=1, u=1), law(1, inputs=1)],
-    ),
     "least_norm": Case(
         programs.least_norm,
         {"rows": ROWS, "bounds": BOUNDS},
@@ -276,12 +270,6 @@ CASES = {
         ],
     ),
     "Start": Case(start, {"w": W, "a": A}, [law([0, 1, 0], HUNDREDS, w=1), law([0, 0, 1], HUNDREDS, a=1)]),
-    "decompose": Case(
-        features.decompose,
-        {"signed_features": RANK_TWO},
-        [law([1, 0, 0, 0], signed_features=1)],
-        "strengths u v coherences",
-    ),
     "outputs": Case(
         lambda inputs, **layers: deep.outputs([*layers.values()], inputs),
         {"inputs": X, "a": FIRST, "b": SECOND, "c": THIRD},
@@ -315,11 +303,6 @@ CASES = {
         [law([0] * 2, strengths=1, ridge=2)],
         rtol=1e-9,
     ),
-    "logit": Case(
-        partial(one_neuron.logit, u0=0.1),
-        {"times": np.linspace(0, 5, 4), "norm": 0.8},
-        [law(0, times=1, norm=-1)],
-    ),
     "class_directions": Case(
         orthogonal.class_directions,
         LINE,
@@ -347,7 +330,6 @@ CASES = {
         ],
     ),
     "largest_epsilon": Case(orthogonal.largest_epsilon, {"labels": FRAME["labels"]}, [law(0, labels=1)]),
-    "saddle": Case(one_neuron.saddle, {"c": 2.0, "n1": 0.3, "n2": 1.5}, [law([0.5, 1, 1], c=-1, n1=1, n2=1)]),
     "gradient_descent": Case(
         descent,
         {"w": W, "a": A, "inputs": X, "labels": Y, "step": 0.05},

@@ -29,7 +29,7 @@ from lib.models.deep import gradients, outputs
 from lib.models.two_layer import TwoLayer
 from lib.problem import Problem
 from lib.seeds import generator, named
-from lib.theory.one_neuron import log_integral, saddle
+from lib.theory.one_neuron import log_integral
 from lib.training.losses import LOGISTIC
 
 Row = dict[str, Any]
@@ -432,6 +432,16 @@ def backwards(state: ArrayLike, norms: np.ndarray, weight: float) -> float:
     course = solve_ivp(velocity, (0, 1e4), state, "DOP853", events=far, rtol=1e-13, atol=1e-16)
     alpha, beta, _ = course.y[:, -1]
     return float(np.arctan2(beta / norms[1], alpha / norms[0]))
+
+
+def saddle(c: float, n1: float, n2: float) -> tuple[float, float, float]:
+    """Return ``s`` and the two rates, the negative one first, of the rest ``alpha = beta = s, a = 0``.
+
+    ``c = alpha^2 / n1^2 + beta^2 / n2^2 - a^2`` above 0; the flow is that of the sum of the two losses.
+    """
+    s_squared, squares = c / (n1**-2 + n2**-2), n1**2 + n2**2
+    stable = -(s_squared / 2 + np.sqrt(s_squared**2 / 4 + squares)) / 2
+    return np.sqrt(s_squared), stable, -squares / (4 * stable)  # from their product: nothing cancels
 
 
 def curve_angle(c: float, norms: np.ndarray, a: float) -> float:

@@ -66,15 +66,3 @@ def largest_angle(neurons: ArrayLike) -> float:
     apart = np.linalg.norm(unit[:, None] - unit, axis=-1).max()
     together = np.linalg.norm(unit[:, None] + unit, axis=-1).min()
     return float(np.degrees(2 * np.arctan2(apart, together)))
-
-
-def perfect_agreement_margin(w: ArrayLike, u: ArrayLike, inputs: ArrayLike, labels: ArrayLike) -> float:
-    """Return the least of ``y_i <w_j, x_i>`` and ``-y_i <u_j, x_i>``, divided by the norm of all neurons.
-
-    ``w`` and ``u`` are (k, d), or (d,) for one neuron of each type.  Positive exactly in the perfect
-    agreement regime.  [sarussi2021, Definition 6.3]
-    """
-    signed = np.asarray(labels)[:, None] * np.asarray(inputs)
-    first, second = np.asarray(w), np.asarray(u)
-    least = min((first @ signed.T).min(), -(second @ signed.T).max())
-    return float(least / np.hypot(np.linalg.norm(first), np.linalg.norm(second)))

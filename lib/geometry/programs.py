@@ -190,11 +190,11 @@ def agreement_program(inputs: ArrayLike, labels: ArrayLike, slope: float) -> Pro
     """Solve program (8): the limit direction ``(w, u)`` of a network in the perfect agreement regime.
 
     ``min (|w|^2 + |u|^2) / 2`` subject to ``agreement_features @ (w, u) >= 1``; ``x`` of the solution is
-    ``w`` followed by ``u``.  It is the limit of training where
-    :func:`lib.geometry.patterns.perfect_agreement_margin` of it is positive.  Arguments as of
-    :func:`agreement_features`.  Raises ``ValueError`` for other shapes and values, :class:`Infeasible` for
-    data that no hyperplane through the origin separates, although the program itself asks less: with ``slope
-    < 1`` it is feasible as soon as each class lies in a half-space of its own.  [sarussi2021, Eq. 8]
+    ``w`` followed by ``u``.  It is the limit of training where all ``y_i <w, x_i>`` and ``-y_i <u, x_i>`` are
+    positive.  Arguments as of :func:`agreement_features`.  Raises ``ValueError`` for other shapes and values,
+    :class:`Infeasible` for data that no hyperplane through the origin separates, although the program itself
+    asks less: with ``slope < 1`` it is feasible as soon as each class lies in a half-space of its own.
+    [sarussi2021, Eq. 8]
     """
     linear_svm(inputs, labels)
     features = agreement_features(inputs, labels, slope)

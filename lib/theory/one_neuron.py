@@ -31,23 +31,3 @@ def inverse_log_integral(value: ArrayLike) -> np.ndarray:
         newton = (log_u + expi(u) - value) / (1 + np.exp(u))
         log_u = log_u - newton / (1 - newton * u * expit(u) / 2)
     return np.exp(log_u)
-
-
-def logit(times: ArrayLike, u0: ArrayLike, norm: ArrayLike = 1.0) -> np.ndarray:
-    """Return the logit of a balanced neuron that starts at ``u0`` above 0, ``F^-1(F(u0) + 2 norm t)``.
-
-    Times up to some 1e300, and ``u0`` up to 700 [combes2018, Theorem 3.2].
-    """
-    moved = log_integral(u0) + 2 * np.multiply(norm, times)
-    return np.maximum(inverse_log_integral(moved), u0)  # no rounding below the start
-
-
-def saddle(c: ArrayLike, n1: ArrayLike, n2: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return ``s`` and the two rates, the negative one first, of the rest ``alpha = beta = s, a = 0``.
-
-    ``c = alpha^2 / n1^2 + beta^2 / n2^2 - a^2`` above 0; the flow is that of the sum of the two losses.
-    """
-    s_squared = np.divide(c, np.power(n1, -2.0) + np.power(n2, -2.0))
-    squares = np.square(n1) + np.square(n2)
-    stable = -(s_squared / 2 + np.sqrt(s_squared**2 / 4 + squares)) / 2
-    return np.sqrt(s_squared), stable, -squares / (4 * stable)  # from their product: nothing cancels

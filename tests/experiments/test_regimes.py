@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 from experiments import regimes
-from experiments.regimes import agreement_end
+from experiments.regimes import agreement_end, perfect_agreement_margin
 from experiments.registry import find
 from lib.data.synthetic import antipodal_gaussians
 from lib.flow import gradient_flow
-from lib.geometry.patterns import perfect_agreement_margin
 from lib.models.two_layer import Start, TwoLayer
 from lib.training.losses import LOGISTIC
 
@@ -99,6 +98,15 @@ def test_the_outlier_is_added_to_the_same_classes():
     assert not np.array_equal(x, regimes._draw(config, 4)[0])
     assert np.linalg.norm(x[-1]) == pytest.approx(4, rel=1e-15)
     assert y[-1] == 1 and x[-1, 0] < 0 < x[-1, 1]
+
+
+def test_the_margin_of_perfect_agreement_is_that_of_the_worst_neuron_of_either_type():
+    x, y = np.array([[1.0, 2.0], [-1.0, 0.5]]), np.array([1.0, -1.0])
+    w, u = np.array([[1.0, 0.1], [2.0, 0.3]]), np.array([[-0.3, 0.1], [-4.0, 0.0]])
+    worst = min((y * (x @ neuron)).min() for neuron in np.vstack([w, -u]))
+    norm = np.sqrt(np.sum(w**2) + np.sum(u**2))
+    assert perfect_agreement_margin(w, u, x, y) == pytest.approx(worst / norm, rel=1e-14)
+    assert perfect_agreement_margin(w[0], u[1], x, y) == pytest.approx(0.95 / np.sqrt(17.01))
 
 
 def test_what_is_looked_at_agrees_with_the_margins_of_the_regimes():

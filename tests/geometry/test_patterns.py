@@ -43,12 +43,3 @@ def test_angles_are_exact_next_to_zero_and_to_a_half_turn(angle):
 def test_the_cluster_radius_is_that_of_the_widest_group():
     group = np.array([[1.0, 0.0], [0.0, 1.0]])
     assert geometry.cluster_radius(group, 3 * group) == pytest.approx(3 * np.sqrt(0.5))
-
-
-def test_the_margin_of_perfect_agreement_is_that_of_the_worst_neuron_of_either_type():
-    x, y = np.array([[1.0, 2.0], [-1.0, 0.5]]), np.array([1.0, -1.0])
-    w, u = np.array([[1.0, 0.1], [2.0, 0.3]]), np.array([[-0.3, 0.1], [-4.0, 0.0]])
-    worst = min((y * (x @ neuron)).min() for neuron in np.vstack([w, -u]))
-    norm = np.sqrt(np.sum(w**2) + np.sum(u**2))
-    assert geometry.perfect_agreement_margin(w, u, x, y) == pytest.approx(worst / norm, rel=1e-14)
-    assert geometry.perfect_agreement_margin(w[0], u[1], x, y) == pytest.approx(0.95 / np.sqrt(17.01))
