@@ -280,16 +280,6 @@ CASES = {
         {"inputs": X, "a": FIRST, "b": SECOND, "c": THIRD},
         [law([1, 0, 0], inputs=1, a=-1), law([0, -1, 1], b=1, c=-1)],
     ),
-    "diagonal": Case(
-        partial(deep.diagonal, labels=Y),
-        {"sizes": RNG.uniform(1, 2, (3, 5)), "inputs": X},
-        [law([1, 1, 1], sizes=1), law([0, 0, 0], DECADES, inputs=1)],
-    ),
-    "balanced": Case(
-        partial(deep.balanced, depth=4, labels=Y),
-        {"logits": 2.0, "inputs": X},
-        [law([0.25] * 4, logits=1), law([-0.25] * 4, inputs=1)],
-    ),
     "class_sums": Case(partial(alignment.class_sums, labels=Y), {"inputs": X}, [law([1, 1], inputs=1)]),
     "cap_constant": Case(partial(alignment.cap_constant, labels=Y), {"inputs": X}, [law(0, inputs=1)]),
     "start_constant": Case(

@@ -42,24 +42,3 @@ def gradients(
         signal = (signal @ weights) * (z > 0)
     backwards.append(np.swapaxes(signal, -1, -2) @ np.asarray(inputs))
     return backwards[::-1]
-
-
-def diagonal(sizes: ArrayLike, inputs: ArrayLike, labels: ArrayLike) -> list[np.ndarray]:
-    """Return networks with one neuron a layer for each input, of given sizes [combes2018, App. B].
-
-    ``sizes`` (..., N, n), N of 2 or more: neuron i of the first layer is ``sizes_1i x_i / |x_i|``, the hidden
-    matrices are diagonal, and the last weights have the signs of the labels.
-    """
-    sizes, units = np.asarray(sizes, dtype=float), inputs / np.linalg.norm(inputs, axis=1, keepdims=True)
-    first = sizes[..., 0, :, None] * units
-    hidden = [sizes[..., i, :, None] * np.eye(len(units)) for i in range(1, sizes.shape[-2] - 1)]
-    return [first, *hidden, (sizes[..., -1, :] * labels)[..., None, :]]
-
-
-def balanced(logits: ArrayLike, depth: int, inputs: ArrayLike, labels: ArrayLike) -> list[np.ndarray]:
-    """Return `diagonal` networks of ``depth`` layers of equal sizes, with these logits (...) above 0.
-
-    The outputs are ``labels * logits`` if no input is at an acute angle to another one.
-    """
-    sizes = np.divide.outer(logits, np.linalg.norm(inputs, axis=1)) ** (1 / depth)
-    return diagonal(np.repeat(sizes[..., None, :], depth, axis=-2), inputs, labels)

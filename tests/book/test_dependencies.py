@@ -112,7 +112,7 @@ def test_a_remark_and_a_docstring_change_no_key(changed_by):
 
 
 @pytest.mark.parametrize(
-    ("module", "name"), [("lib.models.deep", "diagonal"), ("lib.geometry.level_sets", "zero_level_set")]
+    ("module", "name"), [("lib.models.deep", "gradients"), ("lib.geometry.level_sets", "zero_level_set")]
 )
 def test_a_definition_changes_the_pages_that_reach_it(changed_by, reached, module, name):
     changed = changed_by(lambda text: text + f"\n{name} = {name}\n", f"{module.replace('.', '/')}.py")
@@ -168,7 +168,7 @@ def test_a_claim_changes_the_chapter_that_names_it_and_the_pages_on_all_papers(c
         ("experiments/evidence.py", ("_build/anew", "_build/new"), True),
         ("book/_site/templates/foot.html", ("<", " <"), True),
         ("executable_claims/site/cards.py", ("as it must", "as is right"), True),
-        ("lib/models/deep.py", ("def diagonal", "def other"), False),
+        ("lib/models/deep.py", ("def gradients", "def other"), False),
         ("experiments/evidence.py", ("from __future__", "# a remark\nfrom __future__"), False),
     ],
 )

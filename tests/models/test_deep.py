@@ -55,13 +55,3 @@ def test_leading_axes_are_networks():
 def test_at_zero_the_relu_has_no_slope():
     in_w, in_a = deep.gradients([np.zeros((1, 1)), np.array([[3.0]])], [[2.0]], [1.0], LOGISTIC.slope)
     assert in_w.item() == in_a.item() == 0
-
-
-@pytest.mark.parametrize("depth", [2, 3, 6])
-def test_a_balanced_network_has_the_logits_and_equal_sizes(depth):
-    x, y, logits = np.array([[0.3, 0.0], [-1.0, 2.0]]), np.array([1.0, -1.0]), np.array([0.01, 2.0, 30.0])
-    layers = deep.balanced(logits, depth, x, y)
-    assert len(layers) == depth
-    np.testing.assert_allclose(deep.outputs(layers, x), logits[:, None] * y, rtol=1e-12)
-    sizes = [np.linalg.norm(w, axis=-1) for w in layers[:-1]] + [np.abs(layers[-1][:, 0])]
-    np.testing.assert_allclose(sizes, np.broadcast_to(sizes[0], np.shape(sizes)), rtol=1e-12)
