@@ -57,6 +57,14 @@ def array(
     return entries
 
 
+def filled(name: str, value: ArrayLike, shape: tuple[int | str, int | str]) -> np.ndarray:
+    """Return ``value`` as an array of floats of this shape, none of whose rows is zero."""
+    rows = array(name, value, shape)
+    if (zero := np.flatnonzero(~rows.any(axis=1))).size:
+        raise ValueError(f"{name} holds a zero row, at index {zero[0]}; allowed: other rows")
+    return rows
+
+
 def number(name: str, value: Any, low: float = -np.inf, high: float = np.inf, ends: str = "()") -> float:
     """Return ``value`` as one float in an interval, written as in :func:`numbers`."""
     return float(array(name, value, (), low, high, ends))

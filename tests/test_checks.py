@@ -51,6 +51,7 @@ def test_what_is_allowed_is_returned_as_floats(found, expected):
         (lambda: checks.array("x", [1.0, 2.0], ("n", 2)), "x has shape (2,), allowed: (n, 2)"),
         (lambda: checks.array("x", [], ("n",)), "x has shape (0,), allowed: (n,)"),
         (lambda: checks.array("x", np.ones((2, 3)), ("n", "n")), "x has shape (2, 3), allowed: (n, n)"),
+        (lambda: checks.filled("x", np.diag([1, 0, 0]), ("n", 3)), "x holds a zero row, at index 1"),
         (lambda: checks.number("x", [1.0]), "x has shape (1,), allowed: ()"),
         (lambda: checks.whole("x", 2.5), "x is 2.5, allowed: whole numbers from 0 on"),
         (lambda: checks.whole("x", 0, 1), "x is 0, allowed: whole numbers from 1 on"),
@@ -84,7 +85,7 @@ def descend(network=NETWORK, inputs=X, labels=Y, loss=LOGISTIC, **options):
     ("call", "message"),
     [
         (lambda: flow(start=X), "start is"),
-        (lambda: flow(inputs=np.zeros((2, 2))), "inputs holds a zero vector at row 0"),
+        (lambda: flow(inputs=np.zeros((2, 2))), "inputs holds a zero row, at index 0"),
         (lambda: flow(inputs=np.ones((2, 3))), r"inputs has shape \(2, 3\)"),
         (lambda: flow(labels=[1.0, 0.5]), r"labels holds 0\.5"),
         (lambda: flow(loss="logistic"), "loss is 'logistic'"),

@@ -395,7 +395,7 @@ def test_hundreds_of_events_in_a_row_are_no_accumulation_in_any_unit_of_time():
 
 # They have no scale, draw, do not compute, or stand in a case of another name.
 WITHOUT = """
-cross_entropy largest_flip linear_region draw_mlps gradient_function
+cross_entropy examples largest_flip linear_region draw_mlps gradient_function
 grouped_start inverse_log_integral log_integral log_logistic of_margin over_environments polished_root
 primal_responses regions rotation run_steps seed_generators sharp_factor spectral_decoupling
 tangent_features train two_features

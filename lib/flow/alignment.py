@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lib import checks
-from lib.checks import array, number
+from lib.checks import array, filled, number
 from lib.flow.boundaries import NO_MOTION, Contact, Lines, settle
 from lib.models.two_layer import Start, TwoLayer
 
@@ -110,13 +110,10 @@ def alignment_phase(
     boundary.  Raises ``ValueError`` naming any other bad argument.
     [min2024, Sec. 3; boursier2022, App. B; closed form ours]
     """
-    w, inputs = array("w", w, ("m", "d")), array("inputs", inputs, ("n", "d"))
+    w = array("w", w, ("m", "d"))
     if (zero := np.flatnonzero(~w.any(axis=1))).size:
         raise ValueError(f"w of neuron {zero[0]} is zero; it stays zero and has no direction, leave it out")
-    if inputs.shape[1] != w.shape[1]:
-        raise ValueError(f"inputs has shape {inputs.shape}, allowed: (n, {w.shape[1]})")
-    if (zero := np.flatnonzero(~inputs.any(axis=1))).size:
-        raise ValueError(f"inputs holds the zero vector at row {zero[0]}: no unit ever sees it, leave it out")
+    inputs = filled("inputs", inputs, ("n", w.shape[1]))
     signs, forces = checks.signs("signs", signs, (len(w),)), array("forces", forces, (len(inputs),))
     slope, until = number("slope", slope, 0, 1, "[]"), number("until", until, 0, ends="[]")
     lines = Lines(inputs)  # data on one line act as one, together with a drift that is always there

@@ -20,14 +20,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lib.checks import array, choice, number, whole
+from lib.checks import array, choice, filled, number, whole
 from lib.flow.coordinates import TRIAL, Span, fitting
 from lib.flow.late import late_flow
 from lib.flow.methods import Explicit
 from lib.flow.run import Run
 from lib.flow.trajectory import Task, Trajectory, Weights
 from lib.models.two_layer import Start, TwoLayer
-from lib.training.losses import Loss
+from lib.training.losses import Loss, examples
 
 
 def gradient_flow(
@@ -85,9 +85,11 @@ def gradient_flow(
     """
     choice("train", train, ("both", "first"))
     first, slope = _checked_start(start, slope, train)
-    task = _checked_task(inputs, labels, loss, reduction, weights)
-    if task.inputs.shape[1] != first.directions.shape[1]:
-        raise ValueError(f"inputs has shape {task.inputs.shape}, allowed: (n, {first.directions.shape[1]})")
+    x, y = examples(filled("inputs", inputs, ("n", "d")), labels, first.directions.shape[1], loss)
+    share = np.ones(len(y)) if weights is None else array("weights", weights, y.shape, 0)
+    if choice("reduction", reduction, ("mean", "sum")) == "mean":
+        share = share / share.sum()
+    task = Task(x, y, loss, share)
     rtol, loss_below = number("rtol", rtol, 1e-13, 1, "[)"), number("loss_below", loss_below, 0, ends="[)")
     max_steps = whole("max_steps", max_steps, 1)
     if (until is None) == (log_until is None):
@@ -148,21 +150,3 @@ def _checked_start(start: Start | TwoLayer, slope: float | None, train: str) -> 
         )
     slope = number("slope", 0.0 if slope is None else slope, 0, 1, "[]")
     return Weights(v, log_norms, start.signs, log_outputs), slope
-
-
-def _checked_task(
-    inputs: ArrayLike, labels: ArrayLike, loss: Loss, reduction: str, weights: ArrayLike | None
-) -> Task:
-    x = array("inputs", inputs, ("n", "d"))
-    if (zero := np.flatnonzero(~x.any(axis=1))).size:
-        raise ValueError(f"inputs holds a zero vector at row {zero[0]}; no neuron sees it, leave it out")
-    y = array("labels", labels, x.shape[:1])
-    if not isinstance(loss, Loss):
-        raise ValueError(f"loss is {loss!r}, allowed: a Loss such as lib.training.losses.LOGISTIC")
-    if loss.classifies and not np.isin(y, (-1, 1)).all():
-        raise ValueError(
-            f"labels holds {y[~np.isin(y, (-1, 1))][0]}, allowed: +1 and -1 for the {loss.name} loss"
-        )
-    choice("reduction", reduction, ("mean", "sum"))
-    share = np.ones(len(y)) if weights is None else array("weights", weights, x.shape[:1], 0)
-    return Task(x, y, loss, share / share.sum() if reduction == "mean" else share)

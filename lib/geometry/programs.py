@@ -1,7 +1,7 @@
 """Convex programs that name the limits of training, solved exactly and returned with their proofs.
 
-Every solution holds its multipliers, from which it computes how far it can be from optimal; every refusal
-holds a combination of the constraints that contradicts itself (Farkas' lemma).
+Every solution holds its multipliers, which prove how far it can be from optimal; every refusal holds a
+combination of the constraints that contradicts itself (Farkas' lemma).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import lsq_linear, nnls
 
-from lib.checks import array, number, signs
+from lib.checks import array, filled, number, signs
 from lib.geometry.patterns import lengths
 from lib.models.two_layer import TwoLayer
 
@@ -41,10 +41,10 @@ class SolverFailure(RuntimeError):
 
 @dataclass(frozen=True)
 class ProgramSolution:
-    """A candidate for ``min |x|^2 / 2`` subject to ``rows @ x >= bounds``, and how far it is from optimal.
+    """The solution of ``min |x|^2 / 2`` subject to ``rows @ x >= bounds``, and the proof that it is one.
 
-    ``rows`` (n, p) and ``bounds`` (n,) are the program, ``x`` (p,) is the candidate, ``duals`` (n,) has one
-    multiplier a constraint, zero or more.  Residual and gap are zero for an exact solution.
+    ``rows`` (n, p) and ``bounds`` (n,) are the program, ``x`` (p,) is the solution, ``duals`` (n,) has one
+    multiplier a constraint, zero or more: no ``x`` has less than ``bounds @ duals - |rows.T @ duals|^2 / 2``.
     """
 
     rows: np.ndarray
@@ -56,18 +56,6 @@ class ProgramSolution:
     def norm(self) -> float:
         """The norm of ``x``; for a max-margin program the margin is its inverse."""
         return float(np.linalg.norm(self.x))
-
-    @property
-    def primal_residual(self) -> float:
-        """The largest violation of a constraint."""
-        return max(0.0, float((self.bounds - self.rows @ self.x).max()))
-
-    @property
-    def gap(self) -> float:
-        """The value ``|x|^2 / 2`` minus the lower bound that the multipliers prove."""
-        # The bound is bounds.duals - |rows.T duals|^2/2; written without the cancellation of large terms.
-        slack = self.rows @ self.x - self.bounds
-        return float(np.sum((self.x - self.rows.T @ self.duals) ** 2) / 2 + self.duals @ slack)
 
 
 def least_norm(rows: ArrayLike, bounds: ArrayLike) -> ProgramSolution:
@@ -82,7 +70,7 @@ def least_norm(rows: ArrayLike, bounds: ArrayLike) -> ProgramSolution:
     :class:`SolverFailure` when rounding hides whether there is a solution (its norm would be above some 1e7,
     in units of bounds over rows).
     """
-    rows = _filled("rows", array("rows", rows, ("n", "p")))
+    rows = filled("rows", rows, ("n", "p"))
     bounds = array("bounds", bounds, (len(rows),))
     sizes = lengths(rows)
     unit, target = rows / sizes[:, None], bounds / sizes
@@ -369,12 +357,6 @@ def _nearest(columns: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, float
     return weights, distance
 
 
-def _filled(name: str, rows: np.ndarray) -> np.ndarray:
-    if not (filled := rows.any(axis=1)).all():
-        raise ValueError(f"{name} holds a zero row, at index {int(np.argmin(filled))}; allowed: other rows")
-    return rows
-
-
 def _labelled(inputs: ArrayLike, labels: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    inputs = _filled("inputs", array("inputs", inputs, ("n", "d")))
+    inputs = filled("inputs", inputs, ("n", "d"))
     return inputs, signs("labels", labels, (len(inputs),))

@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lib import checks
-from lib.checks import array, choice, number, whole, wholes
+from lib.checks import choice, number, whole, wholes
 from lib.models.two_layer import Start, TwoLayer
-from lib.training.losses import LOGISTIC, Loss
+from lib.training.losses import LOGISTIC, Loss, examples
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +109,7 @@ def gradient_descent(
     """
     if not isinstance(network, TwoLayer):
         raise ValueError(f"network is {network!r}, allowed: a TwoLayer")
-    x, y = _data(inputs, labels, network.w.shape[-1], loss)
+    x, y = examples(inputs, labels, network.w.shape[-1], loss)
     step, steps, drawn = number("step", step, 0), whole("steps", steps), None
     count = len(y) if choice("reduction", reduction, ("mean", "sum")) == "mean" else 1
     if samples is not None:
@@ -155,7 +154,7 @@ def loss_scaled_descent(
             f"network is {type(network).__name__} {np.shape(getattr(network, 'w', 0))}, allowed: "
             "one TwoLayer, of weights (m, d)"
         )
-    x, y = _data(inputs, labels, network.w.shape[-1], LOGISTIC)
+    x, y = examples(inputs, labels, network.w.shape[-1], LOGISTIC)
     log_step, steps = np.log(number("step", step, 0) / len(y)), whole("steps", steps)
     signed, log_time = y[:, None] * x, -np.inf
 
@@ -200,7 +199,7 @@ def spherical_descent(
     """
     if not isinstance(start, Start) or not np.array_equal(start.log_norms, start.log_outputs):
         raise ValueError(f"start is {start!r}, allowed: a balanced Start")
-    x, y = _data(inputs, labels, start.directions.shape[-1], loss)
+    x, y = examples(inputs, labels, start.directions.shape[-1], loss)
     step, steps = number("step", step, 0), whole("steps", steps)
     share, s = 1 / len(y), start.signs
 
@@ -221,10 +220,3 @@ def spherical_descent(
 
     first = (start.directions, start.log_norms)
     return run_steps(first, descend, steps, record, record_at, shown=lambda now: Start(now[0], now[1], s))
-
-
-def _data(inputs: ArrayLike, labels: ArrayLike, d: int, loss: Loss) -> tuple[np.ndarray, np.ndarray]:
-    if not isinstance(loss, Loss):
-        raise ValueError(f"loss is {loss!r}, allowed: a Loss such as lib.training.losses.LOGISTIC")
-    x = array("inputs", inputs, ("n", d))
-    return x, (checks.signs if loss.classifies else array)("labels", labels, (len(x),))

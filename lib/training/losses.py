@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
+from lib.checks import array, signs
+
 _Function = Callable[[np.ndarray], np.ndarray]
 
 
@@ -49,6 +51,14 @@ class Loss:
     classifies: bool = True
     kink: float | None = None
     tail: Tail | None = None
+
+
+def examples(inputs: ArrayLike, labels: ArrayLike, d: int, loss: Loss) -> tuple[np.ndarray, np.ndarray]:
+    """Return inputs (n, d) and labels (n,) as floats; ``ValueError`` unless the loss takes them."""
+    if not isinstance(loss, Loss):
+        raise ValueError(f"loss is {loss!r}, allowed: a Loss such as lib.training.losses.LOGISTIC")
+    x = array("inputs", inputs, ("n", d))
+    return x, (signs if loss.classifies else array)("labels", labels, (len(x),))
 
 
 def of_margin(

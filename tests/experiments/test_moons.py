@@ -1,4 +1,4 @@
-"""Two moons: the measures of a boundary, the draws, the votes of features, and the curves of the responses."""
+"""Two moons: the measures of a boundary, the draws, the votes of features, and the responses."""
 
 import numpy as np
 import pytest
@@ -68,7 +68,7 @@ def test_features_whose_votes_cancel_have_their_largest_entry_positive(seed):
 def test_coherences_are_shares_of_the_labels():
     config = TwoMoons(examples=60, width=5, steps=1, points=1, settings=("gap",))  # 21 features
     coherences = moons.run_two_moons(config, 0)["gap"]["coherences"]
-    assert 0.5 < max(coherences) and sum(part**2 for part in coherences) <= 1
+    assert max(coherences) > 0.5 and sum(part**2 for part in coherences) <= 1
 
 
 def test_the_curves_of_the_responses_end_at_the_final_ones():
