@@ -483,6 +483,11 @@ def with_other_class(inputs: np.ndarray, labels: np.ndarray) -> list[np.ndarray]
     return [np.vstack([inputs[labels != y], x]) for x, y in zip(inputs, labels, strict=True)]
 
 
+def distance_of_hull(points: np.ndarray) -> float:
+    """Return the distance of the origin from the convex hull of points (n, d)."""
+    return separation(points, np.ones(len(points))).bound
+
+
 def offending(inputs: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Return by linear programs whether a vector is right on one class and wrong at x, (n,)."""
     d, levels = inputs.shape[1], []
@@ -532,48 +537,6 @@ def mirrored_inputs() -> DataFrame:
         }
 
     return rows_of("Lemma 6.1", offences, MIRRORED)
-
-
-def highest_level(points: np.ndarray) -> float:
-    """Return the largest least product of points (n, d) with a vector of length at most 1."""
-    above = {"type": "ineq", "fun": lambda z: points @ z[:-1] - z[-1]}
-    within = {"type": "ineq", "fun": lambda z: 1 - z[:-1] @ z[:-1]}
-    options = {"method": "SLSQP", "constraints": [above, within], "tol": 1e-12}
-    z = minimize(lambda z: -z[-1], np.append(points.mean(axis=0) / 9, -1), **options).x
-    return z[-1] / max(1, norm(z[:-1]))
-
-
-def distance_of_hull(points: np.ndarray) -> float:
-    """Return the distance of the origin from the convex hull of points (n, d)."""
-    return separation(points, np.ones(len(points))).bound
-
-
-def of_one_length(*, rng: Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Return a datum a class in space, of one length."""
-    return unit_vectors(rng.standard_normal((2, 3))), np.array([1.0, -1.0])
-
-
-def bounded_vectors() -> DataFrame:
-    """Measure delta(x), the largest level of unit vectors on x and the other class [beyond Section 6.2]."""
-
-    def levels(source: Source, *, rng: Generator) -> Row:
-        """Compare with the distance of the hull from the origin, and with the linear margin."""
-        inputs, labels = source(rng=rng)
-        hulls = with_other_class(inputs, labels)
-        return {
-            "datum": np.arange(len(inputs)),
-            "measured": [highest_level(points) for points in hulls],
-            "predicted": [distance_of_hull(points) for points in hulls],
-            "linear_margin": 1 / linear_svm(inputs, labels).norm,
-        }
-
-    families: dict[str, Source] = {
-        "Gaussian classes in the plane": gaussian,
-        "Gaussian classes in space": gaussian_in_space,
-        "circular cones": circular,
-        "a datum a class, of one length": of_one_length,
-    }
-    return rows_of("bounded vectors", levels, families)
 
 
 def inactive_networks() -> DataFrame:
