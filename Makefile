@@ -132,5 +132,5 @@ $(SETTINGS):
 	@test -x .venv/bin/pip || $(PYTHON) -c '$(REFUSE_OLD)'
 	test -x .venv/bin/pip || $(PYTHON) -m venv .venv
 	@echo "Installing the book's environment into .venv (a few minutes, once) ..."
-	$(INSTALL) --constraint constraints.txt --editable ./executable_claims --editable '.[book,test]'
+	$(INSTALL) --constraint constraints.txt --editable './executable_claims[book,test]' --editable '.[book,test]'
 	touch $@

@@ -19,7 +19,6 @@ MISSED: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 MOVES = {"predicted": (1, -1), "at_most": (-1,), "at_least": (1,)}
 SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 EXACT = 2**53  # integers up to here are floats
-BELOW_ONE = float(np.nextafter(1, 0))
 EVEN = 0.5  # from this tightening on a bound is said to have room
 
 
@@ -126,39 +125,100 @@ def allowance(atol: ArrayLike, values: np.ndarray) -> np.ndarray:
     return entries
 
 
-def compare(
+@dataclass(frozen=True)
+class Deviations:
+    """What is measured beside its targets, entry by entry; the arrays on misses have a row a target.
+
+    ``excess`` is by how much a target is missed, negative where a bound is kept, ``errors`` what of it is
+    positive, ``allowed`` the tolerance, and ``ratios`` the errors in units of it.
+    """
+
+    values: np.ndarray
+    theory: Mapping[str, np.ndarray]
+    excess: np.ndarray
+    errors: np.ndarray
+    allowed: np.ndarray
+    ratios: np.ndarray
+
+    @property
+    def misses(self) -> np.ndarray:
+        """The largest error of each entry in units of its tolerance, as a flat array."""
+        return self.ratios.max(axis=0).ravel()
+
+    @property
+    def size(self) -> float:
+        """The largest of the numbers compared."""
+        return float(max(np.abs(each).max() for each in (self.values, *self.theory.values())))
+
+    def distance(self, share: float) -> float | None:
+        """Return how many tolerances a share of the entries is off; ``None`` where nothing is allowed."""
+        least = np.sort(self.misses)[::-1][max(1, round(share * self.values.size)) - 1]
+        return float(least) if np.isfinite(least) else None
+
+    def table(self, rows: int = 5) -> str:
+        """Write the entries outside, the worst first: where they stand, and what is compared there."""
+        failing = [entry for entry in np.argsort(-self.misses, kind="stable") if self.misses[entry] > 1]
+        names = (name.replace("_", " ") for name in self.theory)
+        lines = [["entry", "measured", *names, "off by", "allowed"]]
+        for entry in failing[:rows]:
+            place = ", ".join(map(str, np.unravel_index(entry, self.values.shape)))
+            numbers = [each.flat[entry] for each in (self.values, *self.theory.values())]
+            target = self.ratios.reshape(len(self.theory), -1)[:, entry].argmax()
+            offs = [each[target].flat[entry] for each in (self.errors, self.allowed)]
+            digits = [f"{number:.9g}" for number in numbers] + [f"{off:.3g}" for off in offs]
+            lines.append([f"[{place}]", *digits])
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        written = ["  ".join(map(str.rjust, line, widths)) for line in lines]
+        return "\n".join([*written, *[f"and {len(failing) - rows} more"] * (len(failing) > rows)])
+
+
+def deviations(
     measured: ArrayLike, targets: Mapping[str, ArrayLike], rtol: float = 0.0, atol: ArrayLike = 0.0
-) -> Comparison:
-    """Compare an array with a prediction, or with bounds, entry by entry.
+) -> Deviations:
+    """Hold an array beside a prediction, or bounds, entry by entry.
 
     ``targets`` holds ``predicted``, or ``at_most``, ``at_least`` or both, which must both be kept: scalars,
     or arrays of the shape of ``measured``, as ``atol`` may be too.  An entry holds within
     ``atol + rtol * |target|``.  Raises ``ValueError`` as :func:`broadcast` does, for negative tolerances, and
     for an ``rtol`` from 1 on.
     """
-    rtol = number("rtol", rtol, most=BELOW_ONE)
+    if (rtol := number("rtol", rtol)) >= 1:
+        raise ValueError(f"rtol is {rtol!r}, allowed: a number from 0 to below 1")
     values, theory = broadcast(measured, targets)
     atol = allowance(atol, values)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         excess = np.stack([MISSED[name](values, target) for name, target in theory.items()])
         errors = np.maximum(excess, 0.0)
         allowed = atol + rtol * np.abs(np.stack([*theory.values()]))
-        # In units of the tolerances; NaN, where both are beyond the largest float, counts as outside.
         ratios = np.where(errors > 0, errors / allowed, 0.0)
-    outside = ~np.all(ratios <= 1, axis=0)
-    # The entry shown has the largest error in units of its tolerance; among entries without error, the one
-    # nearest to its bound.
-    worst = np.lexsort((excess.ravel(), ratios.ravel()))[-1]
-    entry = worst % values.size
+    ratios[np.isnan(ratios)] = np.inf  # where both are beyond the largest float: outside
+    return Deviations(values, theory, excess, errors, allowed, ratios)
+
+
+def compare(
+    measured: ArrayLike, targets: Mapping[str, ArrayLike], rtol: float = 0.0, atol: ArrayLike = 0.0
+) -> Comparison:
+    """Compare an array with a prediction, or bounds, as :func:`deviations` does; return its worst entry."""
+    return worst(deviations(measured, targets, rtol, atol))
+
+
+def worst(deviation: Deviations) -> Comparison:
+    """Return the worst entry: the one with the largest error in units of its tolerance.
+
+    Among entries without error it is the one nearest to its bound.
+    """
+    size = deviation.values.size
+    last = np.lexsort((deviation.excess.ravel(), deviation.ratios.ravel()))[-1]
+    entry = last % size
     return Comparison(
-        measured=float(values.flat[entry]),
-        error=float(errors.flat[worst]),
-        tolerance=float(allowed.flat[worst]),
-        size=values.size,
-        failing=int(outside.sum()),
+        measured=float(deviation.values.flat[entry]),
+        error=float(deviation.errors.flat[last]),
+        tolerance=float(deviation.allowed.flat[last]),
+        size=size,
+        failing=int((deviation.misses > 1).sum()),
         entry=int(entry),
-        quartiles=tuple(np.quantile(values, [0, 0.25, 0.5, 0.75, 1], method="lower").tolist()),
-        **{name: float(target.flat[entry]) for name, target in theory.items()},
+        quartiles=tuple(np.quantile(deviation.values, [0, 0.25, 0.5, 0.75, 1], method="lower").tolist()),
+        **{name: float(target.flat[entry]) for name, target in deviation.theory.items()},
     )
 
 

@@ -27,7 +27,8 @@ class Book:
     packages whose modules are attacked with the chapters that import them.  ``seed`` is the environment
     variable that draws everything anew.  ``checks`` are the functions that decide the claim that
     they are given first, ``said`` those that give values to the prose.  ``longer`` are pages that may take
-    more than ``seconds`` of processor time, with what they may take.
+    more than ``seconds`` of processor time, with what they may take.  In a ``strict`` book each claim that is
+    expected to have a verdict is decided by a cell.
     """
 
     root: Path
@@ -46,6 +47,7 @@ class Book:
     modules: Sequence[str] = (".",)
     data: Mapping[str, Sequence[str]] = field(default_factory=dict)
     by_name: str = ""
+    strict: bool = True
     inlined: Sequence[str] = ()
 
     def folder(self, name: str) -> Path:

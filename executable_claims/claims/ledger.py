@@ -12,7 +12,7 @@ from pathlib import Path
 from executable_claims.claims.configuration import find_book
 
 KINDS = ("identity", "inequality", "asymptotic", "convergence", "qualitative", "statistical")
-NOT_HERE = "not here"
+NOT_HERE, NOT_YET = "not here", "not yet"
 # What there is to say beside the statement, and what of it a claim says that is expected to get a verdict.
 REMARKS = ("wrong", "corrected", "reason")
 VERDICTS: dict[str, tuple[str, ...]] = {
@@ -21,6 +21,7 @@ VERDICTS: dict[str, tuple[str, ...]] = {
     "refuted": ("wrong",),
     "stand-in": (),
     NOT_HERE: ("reason",),
+    NOT_YET: (),
 }
 # What has a number in a paper, as the contents of its page have it.
 CONTENTS = {
@@ -94,6 +95,16 @@ class Claim:
     near: str = ""
     says: Sequence[str | Mapping[str, str]] = ()
     over: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def stated(cls, sentence: str) -> Claim:
+        """Return the claim that a sentence makes, which is in no ledger."""
+        return cls(sentence, "", "", "", "", sentence, sentence, "verified")
+
+    @property
+    def name(self) -> str:
+        """The id and where it stands, or the sentence of a claim that is in no ledger."""
+        return f"{self.id} ({self.place})" if self.place else self.id
 
     @property
     def headline(self) -> str:

@@ -67,6 +67,8 @@ def read_paper(path: Path) -> Paper:
         paper = _entry(Paper, head, mistakes)
     except (yaml.YAMLError, KeyError, TypeError, AttributeError) as error:
         what = error if isinstance(error, yaml.YAMLError) else repr(error)
+        if "mapping values are not allowed" in str(error):
+            what = f"{what}\na text that holds a colon and a space stands in quotes, or below '>-'"
         raise ValueError(
             f"{path.name}: {what}; allowed: a mapping of paper, claims, errata and remarks"
         ) from None

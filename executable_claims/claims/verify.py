@@ -7,10 +7,9 @@ that could not have failed is no check.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from html import escape
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,17 +18,23 @@ from executable_claims.claims import tables
 from executable_claims.claims.clauses import Clause, refuse_narrow, refuse_other
 from executable_claims.claims.comparison import (
     MISSED,
-    Comparison,
+    Deviations,
     broadcast,
-    compare,
+    deviations,
     number,
     resolution,
     targets_of,
+    worst,
 )
+from executable_claims.claims.configuration import NoBook
 from executable_claims.claims.ledger import Claim, find_claim
-from executable_claims.claims.processor import kernels
+from executable_claims.claims.verdict import Variant, Varied, Verdict, refuse_blank
 
-MIME = "application/vnd.executable-claims.claim+json"
+CONTROL = (
+    "a theory that a reasonable person could have believed, and that this check must refuse: "
+    'control=Variant("a lost factor of two", predicted=2 * law)'
+)
+BELIEVED = 100.0  # nobody believes a theory that is farther off, in units of what is measured
 PASSES = {
     "control": "the control passes, so the check could not have failed",
     "impostor": "what lacks that which is claimed passes too",
@@ -39,150 +44,6 @@ PASSES = {
 
 class ClaimFailed(AssertionError):
     """A claim, its negative control or its printed form did not do what the ledger says."""
-
-
-@dataclass(frozen=True)
-class Variant:
-    """The same comparison with something changed, which therefore must fail.
-
-    ``what`` says in words what was changed.  Give ``measured`` when a hypothesis was broken, and one of
-    ``predicted``, ``at_most``, ``at_least`` when the theory was made wrong; what is not given is taken
-    from the claim's own comparison.  A text names a column of the claim's table.  ``table`` is another one,
-    whose columns take the place of the claim's.  ``share`` is the part of the entries, above 0 and at most 1,
-    that must fail: all of them where nothing else is said.  Raises ``ValueError`` without words, when nothing
-    is changed, and for another share.
-    """
-
-    what: str
-    measured: ArrayLike | str | None = None
-    predicted: ArrayLike | str | None = None
-    at_most: ArrayLike | str | None = None
-    at_least: ArrayLike | str | None = None
-    share: float = 1.0
-    table: Mapping[str, Any] | None = None
-
-    def __post_init__(self) -> None:
-        _refuse_blank("what", self.what)
-        if self.measured is None and self.table is None and not targets_of(vars(self)):
-            raise ValueError(
-                f"{self.what!r} changes nothing, allowed: measured or one of {', '.join(MISSED)}"
-            )
-        number(f"{self.what!r}: share", self.share, most=1, positive=True)
-
-
-@dataclass(frozen=True)
-class Varied:
-    """A variant and what became of the comparison; ``share`` is the part of its entries that must fail."""
-
-    what: str
-    comparison: Comparison
-    share: float
-
-    @property
-    def fails(self) -> bool:
-        """Whether as many entries fail as must."""
-        return self.comparison.failing >= self.share * self.comparison.size
-
-    @property
-    def part(self) -> str:
-        """In which part of the entries it must fail, in words; empty for a single entry."""
-        share = "all" if self.share == 1 else f"at least {100 * self.share:.3g} % of the"
-        return f" in {share} entries" if self.comparison.size > 1 else ""
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What :func:`verify` found: shown as a stable text, and as a card on the site.
-
-    The text holds no digit that is computed, so that it is the same on every machine; :meth:`record` has all.
-    ``resolution`` says how wrong a theory would have been noticed, ``None`` for a target of zero without a
-    scale, and ``notices`` says it in words; ``families`` says what was drawn, ``row`` which row of a table is
-    the worst.  Of a sentence that says several things the verdict has the first ``clause``, and ``others``.
-    Where each row has an absolute tolerance of its own, ``atol`` is the largest and ``least_atol`` the least.
-    """
-
-    claim: Claim
-    verdict: str
-    comparison: Comparison
-    rtol: float
-    atol: float
-    because: str
-    control: Varied
-    impostor: Varied | None = None
-    printed: Varied | None = None
-    data: str | None = None
-    families: str | None = None
-    row: str = ""
-    resolution: float | None = None
-    notices: str = ""
-    least_atol: float = 0.0
-    clause: str = ""
-    others: tuple[Verdict, ...] = ()
-
-    @property
-    def clauses(self) -> tuple[Verdict, ...]:
-        """What was compared, clause by clause; the verdict alone, if its sentence says one thing."""
-        return (self, *self.others)
-
-    def __repr__(self) -> str:
-        parts = [line for clause in self.clauses for line in clause._lines()]
-        return "\n".join([f"{self.verdict}: {self.claim.id} ({self.claim.place})", *parts])
-
-    def _lines(self) -> list[str]:
-        compared = [*targets_of(vars(self.comparison)), *["each entry"] * (self.comparison.size > 1)]
-        lines = [f"  clause: {self.clause}"] if self.clause else []
-        lines += [
-            f"  {', '.join(compared).replace('_', ' ')}: {self.because}",
-            f"  control fails{self.control.part}, as it must: {self.control.what}",
-        ]
-        if self.impostor:
-            lines.append(f"  impostor fails{self.impostor.part}, as it must: {self.impostor.what}")
-        if self.printed:
-            lines.append(f"  as printed it fails{self.printed.part}: {self.printed.what}")
-        if self.data:
-            lines.append(f"  shown on stand-in data: {self.data}")
-        if self.families:
-            lines.append(f"  drawn: {self.families}")
-        return lines
-
-    def record(self) -> dict:
-        """Return the verdict as plain values, full digits, and the kernels that computed it."""
-        return {**asdict(self), "kernels": kernels()}
-
-    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
-        measured = [repr(self)]
-        for clause in self.clauses:
-            at = f" (at {clause.row})" if clause.row else ""
-            measured.append(f"  {clause.comparison}{at}; {clause.notices}")
-            measured.append(f"  control: {clause.control.comparison}")
-        html = f"<pre>{escape(chr(10).join(measured))}</pre>"
-        return {"text/plain": repr(self), "text/html": html, MIME: [self.record()]}
-
-
-class Verdicts(tuple[Verdict, ...]):
-    """Several verdicts of one cell: shown as their texts, and as one table on the site."""
-
-    def __repr__(self) -> str:
-        return "\n".join(map(repr, self))
-
-    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
-        html = "\n".join(verdict._repr_mimebundle_()["text/html"] for verdict in self)
-        return {"text/plain": repr(self), "text/html": html, MIME: [verdict.record() for verdict in self]}
-
-
-def verify_all(*verdicts: Verdict) -> Verdicts:
-    """Show small claims, each decided by its own :func:`verify`, as one table.
-
-    Raises ``ValueError`` for what is no verdict.
-    """
-    if not all(isinstance(verdict, Verdict) for verdict in verdicts):
-        raise ValueError(f"verdicts is {verdicts!r}, allowed: results of verify")
-    return Verdicts(verdicts)
-
-
-def _refuse_blank(name: str, value: str) -> None:
-    if not isinstance(value, str) or not value.strip():
-        raise ValueError(f"{name} is {value!r}, allowed: a phrase in words")
 
 
 class _Check(NamedTuple):
@@ -229,17 +90,22 @@ def _read_variant(
     )
 
 
-def _varied(role: str, variant: Variant, check: _Check) -> Varied:
-    """What becomes of a comparison with the variant; refuse one that fails whatever was measured."""
+def _varied(role: str, variant: Variant, check: _Check, size: float) -> Varied:
+    """What becomes of a comparison with the variant; refuse one that fails whatever was measured.
+
+    ``size`` is that of what is compared, without the variant; 0 if it is not known.
+    """
     changed = targets_of(vars(variant))
     measured = check.measured if variant.measured is None else variant.measured
     try:
-        comparison = compare(measured, changed or check.targets, check.rtol, check.atol)
+        deviation = deviations(measured, changed or check.targets, check.rtol, check.atol)
     except ValueError as error:
         raise ValueError(f"{role} {variant.what!r}: {error}") from None
     if variant.measured is None:
         _refuse_hopeless(f"{role} {variant.what!r}", changed, check)
-    return Varied(variant.what, comparison, variant.share)
+    comparison, distance = worst(deviation), deviation.distance(variant.share)
+    times = comparison.error / size if size else 0.0
+    return Varied(variant.what, comparison, variant.share, distance, believable=times <= BELIEVED)
 
 
 def _refuse_hopeless(variant: str, changed: Mapping[str, ArrayLike], check: _Check) -> None:
@@ -274,12 +140,15 @@ def _refuse_near(role: str, variant: Variant, check: _Check) -> None:
 
 
 def _refuse_same(check: _Check, columns: bool) -> None:
-    """Refuse a measurement that is compared with itself, and a column of the same bits that is no count."""
+    """Refuse a measurement compared with itself, and numbers of the same bits where some may differ."""
     measured = check.measured
     for name, target in check.targets.items():
-        same = columns and not check.exact and np.array_equal(target, measured) and np.unique(target).size > 1
+        same = not check.exact and np.array_equal(target, measured) and np.unique(target).size > 1
+        same &= columns or bool(np.any(np.asarray(target) % 1))  # whole numbers agree by themselves
         if same or (isinstance(target, np.ndarray) and target is measured):
-            raise ValueError(f"{name} is measured itself, allowed: what another route gives")
+            raise ValueError(
+                f"{name} is measured itself, allowed: what another route gives; for counts, no tolerance"
+            )
 
 
 def verify(
@@ -292,7 +161,7 @@ def verify(
     rtol: float | None = None,
     atol: ArrayLike | str | None = None,
     because: str | None = None,
-    control: Variant | None = None,
+    control: Variant | Sequence[Variant] | None = None,
     impostor: Variant | None = None,
     printed: Variant | None = None,
     data: str | None = None,
@@ -301,14 +170,14 @@ def verify(
 ) -> Verdict:
     """Decide one claim by a measurement and a negative control.
 
-    ``claim`` is the id of an entry of the ledger or, without a book, a :class:`.Claim`.  ``measured`` is
-    compared with ``predicted`` or with bounds as in :func:`.comparison.compare`.  Of a table that is
-    ``compared``, a mapping of columns, they are the columns of these names, or those that a text names; the
-    columns before the measured one say where a row is from, and the verdict says what was drawn and which row
-    is the worst.  A sentence that says several things has a :class:`.Clause` for each, which takes from here
-    what it does not give itself.
-    ``because`` says where the tolerance comes from; ``atol`` may be a column.  ``control``, another theory,
-    must fail, and so must an ``impostor``, the same measurement of something that lacks what is claimed.
+    ``claim`` is a sentence that says what is claimed or, in a book, the id of an entry of its ledger.
+    ``measured`` is compared with ``predicted`` or with bounds as in :func:`.comparison.deviations`.  Of a
+    table that is ``compared``, a mapping of columns, they are the columns of these names, or those that a
+    text names; the columns before the measured one say where a row is from, and the verdict says what was
+    drawn and which row is the worst.  A sentence that says several things has a :class:`.Clause` for each,
+    which takes from here what it does not give itself.
+    ``because`` says where the tolerance comes from; ``atol`` may be a column.  ``control``, another theory or
+    several, must fail, and so must an ``impostor``, the same measurement of what lacks that which is claimed.
     ``families`` says what was drawn, ``scale`` what a target of zero is small beside.  For a claim that the
     ledger expects to be corrected or refuted, the comparison is the repaired statement or the evidence, and
     ``printed`` is the statement as the paper has it, which must fail.  For a stand-in, ``data`` names the
@@ -320,26 +189,46 @@ def verify(
     within its tolerance, a clause of the entry that is not compared once, and a table that lacks the range
     that the entry speaks over.
     """
-    claim = claim if isinstance(claim, Claim) else find_claim(claim)
+    __tracebackhide__ = True  # in pytest: the line that matters is the caller's
+    claim = claim if isinstance(claim, Claim) else _claim(claim)
     given = {name: value for name, value in locals().items() if name in CHECK and value is not None}
     try:
         clauses = _clauses(claim, compared)
-        verdicts = [_decided(claim, clause, {**given, **clause.check}) for clause in clauses]
+        verdicts = []
+        for clause in clauses:  # no comprehension, whose frame pytest would show
+            verdicts.append(_decided(claim, clause, {**given, **clause.check}))
     except ValueError as error:
         raise ValueError(f"{claim.id}: {error}") from None
     first, *others = verdicts
     names = [each.verdict for each in verdicts if each.verdict != "verified"]
     verdict = names[0] if names else "verified"
-    if verdict != claim.expected:
+    if claim.paper and verdict != claim.expected:
+        how = ", for its printed form fails as it should" if verdict in ("corrected", "refuted") else ""
         raise ClaimFailed(
-            f"{claim.id} ({claim.place}): the ledger expects {claim.expected!r}, the cell found {verdict!r}; "
+            f"{claim.name}: the ledger expects {claim.expected!r}, the cell found {verdict!r}{how}; "
             "if the cell is right, change the ledger"
         )
-    return replace(first, verdict=verdict, others=tuple(others))
+    made = replace(first, verdict=verdict, others=tuple(others))
+    for listener in LISTENERS:
+        listener(made)
+    return made
 
 
+LISTENERS: list[Callable[[Verdict], None]] = []  # are told each verdict, as a plugin of a test runner is
 ROLES = ("control", "impostor", "printed")
 CHECK = ("measured", *MISSED, "rtol", "atol", "because", *ROLES, "data", "families", "scale")
+
+
+def _claim(said: str) -> Claim:
+    """The claim that a sentence makes, or that has this id in the ledger."""
+    __tracebackhide__ = True
+    allowed = "a sentence that says what is claimed, or the id of an entry of a book's ledger"
+    if not isinstance(said, str) or not said.strip():
+        raise ValueError(f"claim is {said!r}, allowed: {allowed}")
+    try:
+        return Claim.stated(said) if len(said.split()) > 1 else find_claim(said)
+    except NoBook as error:
+        raise NoBook(f"claim is {said!r}, allowed: {allowed}; here is no book: {error}") from None
 
 
 def _clauses(claim: Claim, compared: Sequence[tables.Table | Clause]) -> list[Clause]:
@@ -359,25 +248,27 @@ def _clauses(claim: Claim, compared: Sequence[tables.Table | Clause]) -> list[Cl
 
 def _decided(claim: Claim, clause: Clause, given: Mapping[str, Any]) -> Verdict:
     """What becomes of one comparison; its verdict is that of the claim if it is the only one."""
+    __tracebackhide__ = True
     _refuse_incomplete(clause, given)
-    phrase, table = f", {clause.says}" if clause.says else "", clause.table
+    table = clause.table
     check, known = _read_check(table, given)
-    variants = {role: _read_variant(role, given[role], table, known) for role in ROLES if role in given}
+    variants = [(role, _read_variant(role, each, table, known)) for role, each in _variants(given)]
     _refuse_wordless(given)
     scale = number("scale", given["scale"], positive=True) if "scale" in given else None
-    comparison = compare(*check)
-    least, words = resolution(*check, scale=scale)
+    deviation = deviations(*check)
+    comparison, (least, words) = worst(deviation), resolution(*check, scale=scale)
     _refuse_same(check, columns=table is not None)
     row = "" if table is None else tables.place(table, comparison.entry)
-    varied: dict[str, Any] = {role: _varied(role, variant, check) for role, variant in variants.items()}
-    where = f"{claim.id} ({claim.place}){phrase}"
+    where = f"{claim.name}, {clause.says}" if clause.says else claim.name
+    size = max(deviation.size, scale or 0.0)
+    varied = [(role, _varied(role, variant, check, size)) for role, variant in variants]
     if not comparison.holds:
-        at = f" at {row}" if row else ""
-        raise ClaimFailed(f"{where} fails{at}: {comparison}; tolerance: {given['because']}")
-    for role, variant in variants.items():
-        if not varied[role].fails:
-            raise ClaimFailed(f"{where}: {_passing(role, varied[role])}")
+        _fail(where, f"{comparison}; tolerance: {given['because']}", row, deviation)
+    for (role, variant), (_, became) in zip(variants, varied, strict=True):
+        if not became.fails:
+            raise ClaimFailed(f"{where}: {_passing(role, became)}")
         _refuse_near(role, variant, check)
+    controls = [became for role, became in varied if role == "control"]
     drawn = [given.get("families"), "" if table is None else tables.drawn(table)]
     return Verdict(
         claim,
@@ -393,16 +284,34 @@ def _decided(claim: Claim, clause: Clause, given: Mapping[str, Any]) -> Verdict:
         resolution=least,
         notices=words,
         clause=clause.says,
-        **varied,
+        more_controls=tuple(controls[1:]),
+        control=controls[0],
+        **{role: became for role, became in varied if role != "control"},  # type: ignore[arg-type]
     )
+
+
+def _fail(where: str, how: str, row: str, deviation: Deviations) -> NoReturn:
+    """Say that a claim fails, and in which entries."""
+    __tracebackhide__ = True
+    at = f" at {row}" if row else ""
+    entries = f"\n{deviation.table()}" if deviation.values.size > 1 else ""
+    raise ClaimFailed(f"{where} fails{at}: {how}{entries}")
+
+
+def _variants(given: Mapping[str, Any]) -> Iterator[tuple[str, Variant]]:
+    """Yield what must fail, with its role; of controls there may be several."""
+    for role in ROLES:
+        several = role == "control" and isinstance(given.get(role), Sequence)
+        if role in given:
+            yield from ((role, variant) for variant in (given[role] if several else [given[role]]))
 
 
 def _refuse_incomplete(clause: Clause, given: Mapping[str, Any]) -> None:
     """Refuse a check without a reason or a control, and an argument that is none."""
     if "because" not in given:
-        raise ValueError("because is None, allowed: a phrase in words")
-    if "control" not in given:
-        raise ValueError("control is None, allowed: a Variant, which must fail")
+        raise ValueError("because is None, allowed: a phrase that says where the tolerance comes from")
+    if not given.get("control"):
+        raise ValueError(f"control is {given.get('control')}, allowed: {CONTROL}")
     if unknown := [name for name in given if name not in CHECK]:
         phrase = f", {clause.says}" if clause.says else ""
         raise ValueError(f"{unknown[0]} is given{phrase}, allowed: {', '.join(CHECK)}")
@@ -412,7 +321,7 @@ def _refuse_wordless(given: Mapping[str, Any]) -> None:
     """Refuse words of a check that say nothing."""
     for name in ("because", "data", "families"):
         if name in given:
-            _refuse_blank(name, given[name])
+            refuse_blank(name, given[name])
 
 
 def _passing(role: str, varied: Varied) -> str:
@@ -425,5 +334,5 @@ def _passing(role: str, varied: Varied) -> str:
 def _name_verdict(claim: Claim, given: Mapping[str, Any]) -> str:
     """The verdict that a check stands for, if it succeeds."""
     if "printed" in given:
-        return "corrected" if claim.corrected else "refuted"
+        return "corrected" if claim.corrected or not claim.paper else "refuted"
     return "stand-in" if "data" in given else "verified"

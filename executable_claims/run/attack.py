@@ -36,7 +36,7 @@ from executable_claims.run.chapters import code_cells
 from executable_claims.run.coverage import covered, shown
 from executable_claims.run.moves import comparing, draw, misread, moved, refusing, saying
 from executable_claims.run.results import change_result, code_key, read_results, run_chapters
-from executable_claims.run.script import enter, execute, forked
+from executable_claims.run.script import FORKS, enter, execute, forked
 
 FORM = "{place}: {before} -> {after}\n    moves {moves}; {reason}"
 RULE = "3-"  # what is counted: entries of another rule are as those of other code
@@ -60,7 +60,7 @@ def outcomes(book: Book, page: Path, done: Iterable[str]) -> Iterator[tuple[str,
     figures = [cell.metadata.get("mystnb", {}).get("figure", {}).get("name") for cell in code_cells(page)]
     variables = enter(book, page)
     vars(builtins)["_larger"] = larger
-    home: Any = sys.modules["executable_claims.claims.verify"]
+    home: Any = import_module("executable_claims.claims.verify")
     executable_claims.verify = home.verify = comparing(home.verify, seen)
     executable_claims.beside = refusing(executable_claims.beside, "beside")
     IPython.display.display = saying(seen)
@@ -174,6 +174,8 @@ def excuses(explained: Mapping, survivor: Mapping) -> bool:
 
 def attack(book: Book, name: str, page: Path, sample: int) -> str:
     """Try the changes of a chapter that have not been tried, and return in words what became of all."""
+    if not FORKS:
+        raise ValueError("is not attacked: that asks for a system with fork, as Linux, macOS and WSL are")
     path, key, changes = book.folder("attacks"), RULE + code_key(book, page), read_chapter(book, page)[1]
     if not of_kind(changes, measures=False):
         raise ValueError("has nothing to change: no target is computed from anything")

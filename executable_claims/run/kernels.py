@@ -12,11 +12,11 @@ the generation of the record.
 from __future__ import annotations
 
 import os
-import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from importlib import import_module
 from math import isfinite
 from multiprocessing import get_context
 from pathlib import Path
@@ -103,7 +103,7 @@ def noting(verify: Callable, records: list[dict]) -> Callable:
 def measured(book: Book, page: Path) -> dict[str, dict]:
     """Return by claim what a chapter, run in this process, measures; raises what a check raises."""
     records: list[dict] = []
-    home = sys.modules["executable_claims.claims.verify"]
+    home = import_module("executable_claims.claims.verify")
     executable_claims.verify = home.verify = noting(home.verify, records)  # type: ignore[attr-defined]
     variables = enter(book, page)
     execute((statement.code for statement in read_statements(page)), variables)

@@ -1,4 +1,4 @@
-"""Lets pytest run the chapters as they stand, in MyST Markdown, and compare them with what is recorded.
+"""Lets pytest, in a book, run the chapters as they stand, and compare them with what is recorded.
 
 What a cell tagged ``nbval-check-output`` says is compared: of a claim, which its id finds in the record, the
 text of its verdict; of other cells the text that they print.  How far the numbers behind the verdicts have
@@ -15,6 +15,7 @@ import os
 import re
 import time
 from collections.abc import Iterator, Sequence
+from difflib import ndiff
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,9 +27,16 @@ import nbval.plugin
 import psutil
 import pytest
 
-from executable_claims.claims.configuration import Book, NoBook, find_book
+from executable_claims.claims.configuration import Book, find_book
 from executable_claims.claims.ledger import read_ledger
-from executable_claims.run.chapters import CHECK_TAG, is_executed, mistakes, verdicts
+from executable_claims.run.chapters import (
+    CHECK_TAG,
+    executed,
+    is_executed,
+    mistakes,
+    undecided,
+    verdicts,
+)
 from executable_claims.run.dependencies import key
 from executable_claims.run.drift import SAID, movement, too_far
 from executable_claims.run.recorded import (
@@ -46,19 +54,11 @@ DRAWN, NUMBER = "  drawn: ", re.compile(r"\d[\d.]*(?:e[+-]?\d+)?")
 SLOWNESS = "__import__('executable_claims.claims.processor', fromlist=['slowness']).slowness()"
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--record", action="store_true", help="record what the chapters say instead of comparing it"
-    )
-
-
 def pytest_configure(config: pytest.Config) -> None:
     try:
         book = find_book(config.rootpath)
         shifted = book.shift
         read_ledger(book.folder("ledger"))
-    except NoBook:
-        return  # the plugin does nothing
     except ValueError as error:
         raise pytest.UsageError(str(error)) from None
     if config.getoption("record") and shifted:
@@ -83,9 +83,10 @@ def differences(known: dict[str, Any], outputs: Sequence[dict], shifted: bool) -
             words.append(f"{claim}: nothing is recorded of it; run: pytest --record")
             continue
         same = kernels[claim] == known["kernels"]
-        texts = [compared(entry["text"], shifted, same) for entry in (before, now)]
-        if texts[0] != texts[1]:
-            words.append("{}: its text was{}\nand is{}".format(claim, *("\n".join(["", *t]) for t in texts)))
+        was, says = (compared(entry["text"], shifted, same) for entry in (before, now))
+        if was != says:
+            changed = [line for line in ndiff(was, says) if line[0] in "+-"]
+            words.append("\n".join([f"{claim}: its text is another one; was -, is +", *changed]))
         if not shifted:
             words += [f"{claim}: {text}" for text in too_far(before, now, known["kernels"], kernels[claim])]
     return words
@@ -167,7 +168,12 @@ def pytest_collection_modifyitems(
 ) -> None:
     """Before chapters run: read all of them, and say what is wrong with the claims that these decide."""
     pages = {item.path for item in items if isinstance(item, End)}
-    if pages and (texts := [text for wrong, text in mistakes(config.stash[BOOK]) if pages & wrong]):
+    if not pages:
+        return
+    texts = [text for wrong, text in mistakes(config.stash[BOOK]) if pages & wrong]
+    if pages.issuperset(executed(config.stash[BOOK])):
+        texts += undecided(config.stash[BOOK])
+    if texts:
         raise pytest.UsageError("\n".join(texts))
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
 import sys
+import tempfile
 from argparse import ArgumentParser
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -14,6 +14,8 @@ from difflib import get_close_matches
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
+
+from filelock import FileLock
 
 from executable_claims.claims.configuration import Book, find_book, read_json
 from executable_claims.run.chapters import chapters, code_cells
@@ -39,15 +41,13 @@ def change_result(path: Path, name: str, change: Callable[..., dict], *given: An
     All of it is written or nothing, and one process after the other does so: none loses what another found.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    folder = os.open(path.parent, os.O_RDONLY)
-    fcntl.flock(folder, fcntl.LOCK_EX)
-    known = read_results(path)
-    known[name] = change(known.get(name, {}), *given)
-    text = json.dumps(dict(sorted(known.items())), indent=1, ensure_ascii=False)
-    new = path.with_suffix(".new")
-    new.write_text(text + "\n", encoding="utf-8")
-    new.replace(path)
-    os.close(folder)
+    with FileLock(Path(tempfile.gettempdir(), f"{hashlib.sha256(str(path).encode()).hexdigest()[:16]}.lock")):
+        known = read_results(path)
+        known[name] = change(known.get(name, {}), *given)
+        text = json.dumps(dict(sorted(known.items())), indent=1, ensure_ascii=False)
+        new = path.with_suffix(".new")
+        new.write_text(text + "\n", encoding="utf-8")
+        new.replace(path)
 
 
 def run_chapters(
@@ -65,6 +65,8 @@ def run_chapters(
     asked, jobs = options.pop("chapters"), options.pop("jobs")
     pages = book.folder("pages")
     known = {page.relative_to(pages).with_suffix("").as_posix(): page for page in chapters(book)}
+    if not known:
+        parser.error(f"no chapter lies in {pages}: a page in a part, or one that decides a claim")
     for name in set(asked) - set(known):
         near = ", ".join(get_close_matches(name, known, 3, 0.3) or known)
         parser.error(f"chapters has {name!r}, allowed: a chapter of the book; nearest: {near}")

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from unittest.mock import MagicMock
 
 from executable_claims.claims.configuration import Book
-from executable_claims.run.chapters import trees
+from executable_claims.run.chapters import called, trees
 
 # Arguments that say how something is computed or checked, and calls that draw or lay out.
 SETTINGS = re.compile(
@@ -31,6 +31,7 @@ LAYOUTS = re.compile(
     "default_rng|isf|ppf|Variant|annotate|text|set|legend"
 )
 GROWS = {"append", "extend", "add", "update", "insert"}
+FORKS = hasattr(os, "fork")  # Windows does not
 UNEVALUATED = __future__.annotations.compiler_flag  # of annotations, some names are there for types alone
 LISTS = (ast.List, ast.ListComp, ast.Tuple, ast.JoinedStr)  # are joined and repeated by + and *
 
@@ -46,12 +47,6 @@ class Statement(NamedTuple):
         """Say where a line of it stands."""
         home = f"{self.module.replace('.', '/')}.py" if self.module else f"cell {self.cell}"
         return f"{home}, line {line}"
-
-
-def called(node: ast.AST | None) -> str:
-    """Return the last name of what a call calls."""
-    function = node.func if isinstance(node, ast.Call) else None
-    return getattr(function, "id", getattr(function, "attr", ""))
 
 
 def sites(node: ast.AST) -> Iterator[ast.BinOp | ast.FunctionDef]:

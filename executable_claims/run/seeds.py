@@ -2,8 +2,9 @@
 
 ``python -m executable_claims.run.seeds [part/name ...] [--jobs N]`` runs every chapter under twenty shifts,
 and notes after each whether all its checks came out as the ledger expects.  A process imports what is not the
-book's own, which may draw when it is imported, and forks for each shift.  What was run of a chapter whose
-code, and what it reaches, is the same is not run again.
+book's own, which may draw when it is imported, and forks for each shift; where the system cannot, each shift
+has a process that begins anew.  What was run of a chapter whose code, and what it reaches, is the same is not
+run again.
 """
 
 from __future__ import annotations
@@ -11,18 +12,23 @@ from __future__ import annotations
 import os
 from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 from executable_claims.claims.configuration import Book
 from executable_claims.run.dependencies import IMPORTS, is_foreign
 from executable_claims.run.results import change_result, code_key, read_results, run_chapters
-from executable_claims.run.script import enter, execute, forked, read_statements
+from executable_claims.run.script import FORKS, enter, execute, forked, read_statements
 
 SHIFTS = range(1, 21)
 
 
 def failures(book: Book, page: Path, shifts: Sequence[int]) -> Iterator[tuple[int, str]]:
     """Yield each shift with what is wrong with the chapter's draws so shifted; nothing is an empty text."""
+    if not FORKS:
+        yield from ((shift, alone(book, page, shift)) for shift in shifts)
+        return
     statements = [statement.code for statement in read_statements(page)]
     variables = enter(book, page)
     imports = [code for code in statements if isinstance(code, IMPORTS) and is_foreign(code, book, page)]
@@ -35,6 +41,20 @@ def failures(book: Book, page: Path, shifts: Sequence[int]) -> Iterator[tuple[in
     for shift in shifts:
         os.environ[book.seed] = str(shift)
         yield shift, forked(run).get("error", "")
+
+
+def alone(book: Book, page: Path, shift: int) -> str:
+    """What is wrong with a chapter's draws so shifted, run in a process that begins anew."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        error = pool.submit(execute_shifted, book, page, shift).exception()
+    return f"{type(error).__name__}: {error}"[:300] if error else ""
+
+
+def execute_shifted(book: Book, page: Path, shift: int) -> None:
+    """Run a chapter in this process with its draws shifted; raises what a check raises."""
+    os.environ[book.seed] = str(shift)
+    variables = enter(book, page)
+    execute((statement.code for statement in read_statements(page)), variables)
 
 
 def known(entry: dict, key: str) -> dict:

@@ -23,11 +23,11 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 from sphinx.application import Sphinx
 
 from executable_claims.claims.clauses import phrases
-from executable_claims.claims.ledger import NOT_HERE, Claim, Paper, read_ledger
+from executable_claims.claims.ledger import NOT_HERE, NOT_YET, Claim, Paper, read_ledger
 from executable_claims.run.dependencies import digest
-from executable_claims.site.cards import allowed, failing, parts, target
+from executable_claims.site.cards import allowed, failing, parts, refusals, target
 from executable_claims.site.layout import TEMPLATES
-from executable_claims.site.outcomes import NOT_YET, Outcomes, errata_of, outcomes
+from executable_claims.site.outcomes import Outcomes, errata_of, outcomes
 
 MEANING = {
     "verified": "A cell of the book measured it, and a wrong theory fails the same check.",
@@ -60,7 +60,7 @@ def prose(text: str) -> Markup:
 
 TOOLS = {
     "prose": prose,
-    **{each.__name__: each for each in (allowed, failing, parts, phrases, target)},
+    **{each.__name__: each for each in (allowed, failing, parts, phrases, refusals, target)},
 }  # of the template
 
 

@@ -10,7 +10,7 @@ from sphinx.application import Sphinx
 
 from executable_claims.claims.clauses import phrases
 from executable_claims.claims.comparison import named, targets_of
-from executable_claims.claims.verify import MIME
+from executable_claims.claims.verdict import MIME
 from executable_claims.site.layout import details, lay_out
 
 SHOW_SOURCE = "tag_show-source"  # on a cell whose source stays visible although it shows a verdict
@@ -39,7 +39,21 @@ def refused(varied: dict) -> str:
     if comparison["size"] > 1:
         part = comparison["failing"] / comparison["size"]
         how = f" entries: {100 * part:.3g} %, and {100 * varied['share']:.3g} % must"
-    return f"{varied['what']}: {described(comparison)}. It {failing(comparison)}{how}."
+    return f"{varied['what']}: {described(comparison)}. It {failing(comparison)}{how}{away(varied)}."
+
+
+def away(varied: dict) -> str:
+    """By how many tolerances a control misses, and whether anybody could have believed it."""
+    if not varied["believable"]:
+        return "; it misses by a hundred times what is measured, so nobody would have believed it"
+    return "" if varied["distance"] is None else f"; {varied['distance']:.2g} tolerances away"
+
+
+def refusals(record: dict) -> list[tuple[str, dict]]:
+    """All that a check refused, each with what it is."""
+    controls = [("Control", control) for control in (record["control"], *record["more_controls"])]
+    named = [*controls, ("Impostor", record["impostor"]), ("Printed form", record["printed"])]
+    return [(name, varied) for name, varied in named if varied]
 
 
 def allowed(record: dict) -> str:
@@ -105,7 +119,7 @@ def card(markdown: SphinxRenderer, record: dict, line: int) -> details:
         page=markdown.sphinx_env.docname,
         record=record,
         numbers=line_numbers(record),
-        words={each.__name__: each for each in (allowed, described, parts, phrases, refused)},
+        words={each.__name__: each for each in (allowed, described, parts, phrases, refusals, refused)},
     )
     made["record"] = record
     return made

@@ -53,6 +53,9 @@ def begin(app: Sphinx, config: Config) -> None:
         read_ledger()
     except ValueError as error:
         raise ConfigError(str(error)) from None
+    if (mode := getattr(config, "nb_execution_mode", "cache")) not in ("cache", "off"):
+        how = "cache (execute_notebooks: cache in _config.yml), else chapters are executed twice"
+        raise ConfigError(f"nb_execution_mode is {mode!r}, allowed: {how}")
     config.html_static_path = [str(Path(__file__).parent / "static"), *config.html_static_path]
 
 

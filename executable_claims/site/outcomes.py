@@ -23,12 +23,11 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxRole
 
 from executable_claims.claims.configuration import find_book
-from executable_claims.claims.ledger import NOT_HERE, Claim, Erratum, Paper, find_claim, read_ledger
-from executable_claims.run.chapters import mistakes
+from executable_claims.claims.ledger import NOT_HERE, NOT_YET, Claim, Erratum, Paper, find_claim, read_ledger
+from executable_claims.run.chapters import mistakes, undecided
 from executable_claims.site.layout import details, lay_out, pending
 
 LOGGER = logging.getLogger(__name__)
-NOT_YET = "not yet"
 OURS = "ours"
 SERIOUS = ("refuted", "corrected", NOT_YET, NOT_HERE, "stand-in", "verified")
 KINDS = ("claim", "verdict", "scorecard", "erratum")  # of ids on pages; the id of a claim follows
@@ -133,7 +132,8 @@ def pages_of_other_files(
 
 def warn(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:
     """Say what is wrong with the claims that the chapters, as they stand now, decide."""
-    for _, mistake in mistakes(find_book(Path(env.srcdir))):
+    book = find_book(Path(env.srcdir))
+    for mistake in [*(mistake for _, mistake in mistakes(book)), *undecided(book)]:
         LOGGER.warning(mistake)
 
 

@@ -21,7 +21,7 @@ from executable_claims.claims.ledger import (
     read_ledger,
 )
 from executable_claims.site.layout import lay_out, pending
-from executable_claims.site.outcomes import NOT_YET, errata_of, ledger_files
+from executable_claims.site.outcomes import errata_of, ledger_files
 
 NOTES: dict[str, Callable[[Paper], Iterable[Erratum]]] = {
     "errata": errata_of,
@@ -53,7 +53,7 @@ class Scoreboard(LedgerDirective):
 
     def run(self) -> list[nodes.Node]:
         self.papers()
-        return [pending(template="scoreboard.xml", columns=["claims", *VERDICTS, NOT_YET])]
+        return [pending(template="scoreboard.xml", columns=["claims", *VERDICTS])]
 
 
 class Scorecard(LedgerDirective):
@@ -185,5 +185,6 @@ class Verdicts(LedgerDirective):
             ("lack a sentence", set(silent)),
         ):
             if wrong:
-                raise self.error(f"of what has a number {what}: {', '.join(sorted(wrong))}")
+                how = "all that the ledger's entries are about, once, as fields ':Theorem 1: A sentence.'"
+                raise self.error(f"{what}: {', '.join(sorted(wrong))}; allowed: {how}")
         return parts

@@ -6,12 +6,21 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from installed import install
 
 DEMO = Path(__file__).parent / "demo"
 
 # The same examples in every run, and none fails because the machine is busy.
 settings.register_profile("engine", derandomize=True, deadline=None)
 settings.load_profile("engine")
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory):
+    """An environment in which the engine is installed, not linked, and the rest of a book is not."""
+    return install(
+        tmp_path_factory.mktemp("source") / "executable_claims", tmp_path_factory.mktemp("installed")
+    )
 
 
 @pytest.fixture

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from executable_claims.claims.configuration import find_book
+from executable_claims.run import attack as attacks
+from executable_claims.run import seeds
 from executable_claims.run.attack import attack, closed, main, with_change
 from executable_claims.run.changes import Change, read_chapter
 from executable_claims.run.dependencies import key as dependency_key
@@ -355,6 +357,18 @@ def test_a_shift_is_run_once_for_a_state_of_the_code(write, capsys):
     with pytest.raises(SystemExit, match="False"):
         draw_anew(["part/page"])
     assert "no verdict changed under 20 shifts" in capsys.readouterr().out
+
+
+def test_where_processes_do_not_fork_each_shift_begins_anew_and_an_attack_says_what_it_asks_for(
+    write, monkeypatch
+):
+    page = write("import os\n" + SQUARES.replace("* 3 + 2", "* 3 + (2 + (os.environ['BOOK_SEED'] == '7'))"))
+    for module in (seeds, attacks):
+        monkeypatch.setattr(module, "FORKS", False)
+    (_, passed), (_, failed) = seeds.failures(find_book(), page, [1, 7])
+    assert passed == "" and failed.startswith("ClaimFailed: made2000-law")
+    with pytest.raises(ValueError, match="asks for a system with fork"):
+        attack(find_book(), "part/page", page, 3)
 
 
 def test_what_a_module_of_the_book_draws_when_it_is_imported_is_shifted_too(write, capsys):

@@ -57,7 +57,7 @@ def test_every_part_of_an_array_is_looked_at(at):
 
 def test_a_theory_that_moves_with_its_measurement_is_seen():
     old = recorded([1.0, 2.0, 3.0], predicted=[1.0, 2.0, 3.0], rtol=1e-3)
-    assert moved(old, recorded([1.0, 2.01, 3.0], predicted=[1.0, 2.01, 3.0], rtol=1e-3))
+    assert moved(old, recorded([1.0, 2.0101, 3.0], predicted=[1.0, 2.01, 3.0], rtol=1e-3))
 
 
 def test_the_worst_of_many_entries_is_looked_at():
