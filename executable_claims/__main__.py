@@ -11,8 +11,8 @@ TEMPLATES = Path(__file__).parent / "templates"
 NEXT = """A book of executable claims is in {folder}.
 
   cd {folder}
-  pytest --record book               # run the chapter, record what its checks say
-  pytest                             # run it, compare
+  pytest                             # run the chapter, compare its verdicts with what is recorded
+  pytest --record book               # record them anew, after a change
   jupyter-book build . -W            # the site, in _build/html (pip install 'jupyter-book<2')
 
 Its chapter is book/first_part/chapter.md, its ledger book/claims/paper2024.yml: make them yours."""
