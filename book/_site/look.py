@@ -28,6 +28,7 @@ PARTS = (
     "api_reference",  # sphinx-apidoc writes pages into the sources, autosummary a page for each name
     "drawings",  # a picture of Matplotlib has the colours of one theme, and no panels that stack on a phone
     "typography",  # Docutils lets a line break before a comma, and puts displays into paragraphs
+    "portable",  # pip makes wheels of packages, not of a ledger and records beside them
     "notebooks",  # nbconvert leaves MyST's roles in the text, and the computed numbers out
     # What stands around it.
     "classic_scripts",  # browsers load no modules from the disk, and bundlers need Node

@@ -78,7 +78,7 @@ def commands(app: Sphinx, docname: str, claim: Claim) -> list[str]:
         return []
     return [
         "python3 -m venv .venv",
-        ".venv/bin/pip install -c constraints.txt -e ./executable_claims -e . pytest-timeout",
+        ".venv/bin/pip install -c constraints.txt -e './executable_claims[book]' -e . pytest-timeout",
         f".venv/bin/python -m pytest {app.env.doc2path(docname, base=False)}",
     ]
 

@@ -48,6 +48,19 @@ def test_numbers_titles_and_boxes_are_filled_in():
     )
 
 
+def test_what_is_referred_to_has_its_number_and_what_is_cited_its_names_and_year():
+    source = (
+        "By {eq}`eq-a`, {numref}`fig-a`, {prf:ref}`thm-a`, {cite:t}`first, second`, [a](?a=1#fig-b):\n\n"
+        "$$\nx=1\n$$ (eq-a)\n\n```{prf:theorem}\n:label: thm-a\n\n$$x=1$$ (eq-b)\n```\n"
+    )
+    labels = {"eq-a": "(3.1)", "eq-b": "(3.2)", "fig-a": "Figure 3.4", "thm-a": "Theorem 3.5"}
+    text = notebooks.plain(source, {}, {}, labels, {"first": "A and B (2001)"})
+    assert text == (
+        "By (3.1), Figure 3.4, Theorem 3.5, A and B (2001), [second], a:\n\n"
+        "$$\nx=1\n\\tag{3.1}$$\n\n> **Theorem 3.5.**\n>\n> $$x=1\\tag{3.2}$$\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("source", "message"),
     [
