@@ -9,6 +9,7 @@ from docutils import nodes
 from look import Context, on_page, render
 from markupsafe import Markup
 from provenance import LICENCE, citation, commit, now, report_address, repository
+from questions import duration, minutes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
@@ -105,7 +106,8 @@ def write(app: Sphinx, page: str, context: Context, doctree: nodes.document | No
         actions.append('<a href="#run-cite-correct">Run · Cite · Correct</a>')
         foot_of_page = foot(app, page, context.get("header_buttons", []))
     if page in page_keys(app.env):
-        actions.append(f'<span class="run-time">Runs in {run_time(app.env, page)}</span>')
+        times = f"Read in {duration(minutes(app.env, [page]))}, runs in {run_time(app.env, page)}"
+        actions.append(f'<span class="run-time">{times}</span>')
         under += f'<p class="chapter-actions">{" ".join(actions)}</p>\n'
     before, title, after = context["body"].partition("</h1>\n")
     if not title:

@@ -21,7 +21,7 @@ from sphinx.util.docutils import SphinxRole
 from executable_claims.site.layout import details
 from executable_claims.site.pages import LedgerDirective
 
-WORDS_A_MINUTE = 150  # a formula counts by its parts
+WORDS_A_MINUTE, DISPLAYS_A_MINUTE, FORMULAS_A_MINUTE = 200, 2, 20
 PAPERS = "book/papers/"
 REFERENCE = Path("book/api")
 
@@ -71,21 +71,28 @@ def question_of(page: Path) -> str:
 
 
 @cache
-def words(page: nodes.document) -> int:
-    """How many words of prose a page has: no code, and none that is folded in a card."""
-    folded = {id(node) for card in page.findall(details) for node in card.findall(nodes.paragraph)}
-    kinds = (nodes.paragraph, nodes.caption, nodes.title, nodes.math_block)
-    shown = (node for node in page.findall() if isinstance(node, kinds) and id(node) not in folded)
-    return sum(len(node.astext().split()) for node in shown)
+def reading(page: nodes.document) -> float:
+    """The minutes that a page takes to read: its words and formulas, but no code and what cards fold."""
+    folded = {id(node) for card in page.findall(details) for node in card.findall()}
+    shown = [node for node in page.findall() if id(node) not in folded]
+    prose = [node for node in shown if isinstance(node, nodes.paragraph | nodes.caption | nodes.title)]
+    texts = [
+        text for node in prose for text in node.findall(nodes.Text) if not isinstance(text.parent, nodes.math)
+    ]
+    words = sum(len(text.split()) for text in texts)
+    displays = sum(isinstance(node, nodes.math_block) for node in shown)
+    formulas = sum(1 for node in prose for _ in node.findall(nodes.math))
+    return words / WORDS_A_MINUTE + displays / DISPLAYS_A_MINUTE + formulas / FORMULAS_A_MINUTE
 
 
 def minutes(env: BuildEnvironment, pages: Iterable[str]) -> int:
-    return round(sum(words(doctree(env, page)) for page in pages) / WORDS_A_MINUTE)
+    return round(sum(reading(doctree(env, page)) for page in pages))
 
 
 def duration(total: int) -> str:
     """Minutes up to an hour, hours and halves of them beyond."""
-    return f"{total} minutes" if total < 60 else f"{round(total / 30) / 2:g} hours"
+    hours = round(total / 30) / 2
+    return f"{total} minutes" if total < 60 else "1 hour" if hours == 1 else f"{hours:g} hours"
 
 
 def chosen(env: BuildEnvironment, which: str) -> list[str]:

@@ -8,7 +8,7 @@ import pytest
 from docutils import nodes
 from hypothesis import given
 from hypothesis import strategies as st
-from questions import WORDS_A_MINUTE, duration, minutes, offshoots, parts, question_of, words
+from questions import WORDS_A_MINUTE, duration, minutes, offshoots, parts, question_of, reading
 
 from executable_claims.site.layout import details, summary
 
@@ -21,19 +21,28 @@ def page(*parts):
     return tree
 
 
-@given(st.lists(st.integers(0, 30), max_size=5), st.integers(0, 30))
-def test_prose_is_counted_and_neither_code_nor_what_is_folded(lengths, folded):
+@given(st.lists(st.integers(0, 30), max_size=5), st.integers(0, 30), st.integers(0, 9))
+def test_prose_and_formulas_are_counted_and_neither_code_nor_what_is_folded(lengths, folded, formulas):
     prose = [nodes.paragraph("", "word " * length) for length in lengths]
+    inline = nodes.paragraph("", "", *[nodes.math("", "a + b = c") for _ in range(formulas)])
+    displays = [nodes.math_block("", "a + b = c") for _ in range(formulas)]
     code = nodes.literal_block("", "one two three")
-    card = details("", summary("", nodes.Text("a line")), nodes.paragraph("", "word " * folded))
-    assert words(page(*prose, code, card)) == sum(lengths)
+    inside = [nodes.paragraph("", "word " * folded, nodes.math("", "x")), nodes.math_block("", "x")]
+    card = details("", summary("", nodes.Text("a line")), *inside)
+    minutes = sum(lengths) / WORDS_A_MINUTE + formulas * (1 / 2 + 1 / 20)
+    assert reading(page(*prose, inline, *displays, code, card)) == pytest.approx(minutes)
 
 
 def test_minutes_are_those_of_all_pages_together():
     pages = {"a": page(nodes.paragraph("", "word " * WORDS_A_MINUTE)), "b": page(nodes.title("", "word"))}
     env = Mock(get_doctree=pages.get)
     assert minutes(env, ["a", "b", "a"]) == 2 and minutes(env, ["b"]) == 0
-    assert (duration(59), duration(89), duration(130)) == ("59 minutes", "1.5 hours", "2 hours")
+    assert [duration(total) for total in (59, 61, 89, 130)] == [
+        "59 minutes",
+        "1 hour",
+        "1.5 hours",
+        "2 hours",
+    ]
 
 
 CONTENTS = """

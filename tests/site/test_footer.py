@@ -33,7 +33,11 @@ def test_every_executed_page_says_how_long_it_runs(soups, site):
     offered = {path.relative_to(sources).with_suffix(".html") for path in sources.rglob("*.ipynb")}
     said = {path: [one.text for one in soup.select(".run-time")] for path, soup in soups.items()}
     assert {path for path, texts in said.items() if texts} == set(map(str, offered))
-    assert all(re.fullmatch(r"Runs in [1-9]\d* s", text) for texts in said.values() for text in texts)
+    assert all(
+        re.fullmatch(r"Read in \d+ minutes, runs in [1-9]\d* s", text)
+        for texts in said.values()
+        for text in texts
+    )
 
 
 def test_an_entry_names_the_chapter_the_book_and_the_commit(feet, soups):
