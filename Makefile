@@ -29,7 +29,7 @@ SOURCES := $(shell find book experiments lib executable_claims results _config.y
 NOTEBOOKS := B018,E402,B008,B905,B023
 
 .DEFAULT_GOAL := help
-.PHONY: help book test quick chapter attack seeds kernels mutations bench browser lint record zip serve lab lock \
+.PHONY: help book test quick chapter attack seeds kernels mutations bench browser lint record zip pdf serve lab lock \
   resolve clean
 
 help: ## list the targets
@@ -96,6 +96,9 @@ record: .venv/installed ## run the chapters and record the text of their verdict
 zip: ## pack the built site into one file that works from the disk
 	@test -f $(SITE) || $(MAKE) book
 	.venv/bin/python -c 'from shutil import make_archive; print(make_archive("_build/learning-dynamics-executed", "zip", "_build/html"))'
+
+pdf: $(SITE) browser ## print the built site into one PDF with an outline
+	PYTHONPATH=book/_site:. $(RUN) bound _build/html _build/learning-dynamics-executed.pdf
 
 serve: ## open the built site at http://localhost:8000
 	@test -f $(SITE) || $(MAKE) book

@@ -28,7 +28,7 @@ from executable_claims.site import addresses
 from experiments.evidence import records_behind
 
 ROOT = Path(__file__).resolve().parents[2]
-ARCHIVE = "learning-dynamics-executed.zip"  # as make zip calls it; it is published beside the pages
+ARCHIVE, PRINTED = (f"learning-dynamics-executed.{kind}" for kind in ("zip", "pdf"))  # published beside pages
 LICENCE = "Text CC BY 4.0, code BSD-3-Clause"
 SHOWN_VERSIONS = (
     *("jupyter-book", "sphinx", "numpy", "scipy", "torch", "matplotlib"),
@@ -148,7 +148,8 @@ class Repository(SphinxDirective):
         text = known if place else "This build names no repository: the place where you found it has it"
         text += f"; it was built from the commit `{commit()}`."
         if address:
-            text += f" You can have the whole site [as one file]({address}/{ARCHIVE}), for the disk."
+            text += f" You can have the whole site [as one file]({address}/{ARCHIVE}), for the disk, "
+            text += f"and [as a PDF]({address}/{PRINTED}), for paper."
         return self.parse_text_to_nodes(text)
 
 
