@@ -165,7 +165,7 @@ class Deviations:
             numbers = [each.flat[entry] for each in (self.values, *self.theory.values())]
             target = self.ratios.reshape(len(self.theory), -1)[:, entry].argmax()
             offs = [each[target].flat[entry] for each in (self.errors, self.allowed)]
-            digits = [f"{number:.9g}" for number in numbers] + [f"{off:.3g}" for off in offs]
+            digits = [f"{number:.6g}" for number in numbers] + [f"{off:.3g}" for off in offs]
             lines.append([f"[{place}]", *digits])
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         written = ["  ".join(map(str.rjust, line, widths)) for line in lines]
