@@ -6,7 +6,7 @@ Columns before ``measured`` say where a row is from.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -625,3 +625,165 @@ def small_times(large: float) -> DataFrame:
         return {"time": time, "measured": time / large, "at_least": 2 * wait, "wait": wait}
 
     return table(half, draws("small", figure_5_start, {"balanced": {"kind": "balanced"}}, each=2))
+
+
+@dataclass(frozen=True)
+class Slider:
+    """A small balanced neuron on the boundary of the second of two inputs, which pushes it back.
+
+    While it shrinks like ``exp(-kappa t)``, the forces ``below`` and ``above`` push it back.
+    """
+
+    inputs: np.ndarray
+    labels: np.ndarray
+
+    @property
+    def kappa(self) -> float:
+        """The rate at which it shrinks."""
+        return -self.labels[0] * self.inputs[0, 0] / 2
+
+    @property
+    def below(self) -> float:
+        """The force p_1 from below the boundary."""
+        return self.labels[0] * self.inputs[0, 1] / 2
+
+    @property
+    def above(self) -> float:
+        """The force p_2 from above it."""
+        return -self.labels[1] / 2 - self.below
+
+
+@dataclass(frozen=True)
+class Descent:
+    """When output weights of a batch change sign in descent (K, m), infinite for never, and losses (K,).
+
+    Times between two steps are those of a line; losses belong to the iterations that are asked for.
+    """
+
+    flips: np.ndarray
+    losses: dict[int, np.ndarray]
+
+
+def descend(
+    batch: TwoLayer, data: tuple[np.ndarray, np.ndarray], steps: np.ndarray, last: int, at: Collection = ()
+) -> Descent:
+    """Follow a batch with ``data``, inputs and labels, and a step of each (K,) until all signs change."""
+    w, a, (inputs, labels), step = batch.w, batch.a, data, steps[:, None]
+    first, losses = np.full(a.shape, np.inf), {}
+    for k in range(last):
+        z = w @ np.swapaxes(inputs, -1, -2)
+        missing = labels - np.vecmat(a, np.maximum(z, 0))
+        if k in at:
+            losses[k] = (missing**2).mean(axis=-1) / 2
+        pulls = (z > 0) * (missing / labels.shape[-1])[:, None]
+        w = w + (step * a)[..., None] * (pulls @ inputs)
+        new = a + step * np.vecdot(pulls, z)
+        if (turned := (new * a < 0) & np.isinf(first)).any():
+            first[turned] = (step * (k + a / np.where(turned, a - new, 1.0)))[turned]
+            if np.isfinite(first).all():
+                break
+        a = new
+    return Descent(first, losses)
+
+
+def draw_slider(sizes: tuple, ratios: tuple, *, rng: Generator) -> Slider:
+    """Draw an obtuse angle and two negative labels between which a neuron slides."""
+    cosine, first = -rng.uniform(*sizes), rng.uniform(0.5, 2)
+    inputs = np.array([[np.sqrt(1 - cosine**2), cosine], [0, 1]])
+    return Slider(inputs, np.array([-first, first * cosine / rng.uniform(*ratios)]))
+
+
+def flip_constants(sliders: list[Slider], step: float, balance: float) -> np.ndarray:
+    """Return eta p_1 p_2 exp(2 kappa t) / kappa at the flips t (K,); steps eta are ``step`` over kappa."""
+    kappa = np.array([slider.kappa for slider in sliders])
+    product = np.array([slider.below * slider.above for slider in sliders])
+    data = np.array([slider.inputs for slider in sliders]), np.array([slider.labels for slider in sliders])
+    w = np.tile([1e-3, 0.0], (len(sliders), 1, 1))
+    times = descend(TwoLayer(w, balance * w[..., 0]), data, step / kappa, int(9 / step)).flips[:, 0]
+    return step * product * np.exp(2 * kappa * times) / kappa**2
+
+
+def flip_times() -> DataFrame:
+    """Measure when descent flips the sign of a neuron that slides and shrinks. [ours]"""
+    families = {
+        "cosines near 0": {"sizes": (0.1, 0.4), "ratios": (0.2, 0.8)},
+        "cosines near -1": {"sizes": (0.5, 0.9), "ratios": (0.2, 0.8)},
+        "one side weak": {"sizes": (0.3, 0.7), "ratios": (0.9, 0.95)},
+    }
+    drawn, rows = draws("flips", draw_slider, families), []
+    for step in (4e-2, 4e-3, 4e-4):
+        both = [flip_constants([draw.value for draw in drawn], step, balance) for balance in (1.0, 0.999)]
+        for draw, measured, unbalanced in zip(drawn, *both, strict=True):
+            row = {**draw.keys, "step": step, "measured": measured, "predicted": 8.0}
+            row |= {"unbalanced": unbalanced, "one_side": 8 * draw.value.above / draw.value.below}
+            rows.append(row | {"error": 100 * step})
+    return DataFrame(rows)
+
+
+@dataclass(frozen=True)
+class FivePoints:
+    """Starts of the paper's Figure 4, their flows until time 60, and descents with three steps."""
+
+    flows: list[Trajectory]
+    descents: dict[float, Descent]
+
+
+FLIP_STEPS, FLIP_TIMES = (8e-3, 4e-3, 2e-3), (30, 45, 59)
+
+
+def five_points() -> FivePoints:
+    """Follow three starts of Figure 4 by the flow, and by descent down to the paper's step."""
+
+    def start(*, rng: Generator) -> Problem:
+        drawn = Start.gaussian(60, 2, -4 * TEN - np.log(60) / 2, rng=rng)
+        return Problem(FIVE, FIVE_LABELS, drawn, SQUARE)
+
+    problems = [draw.value for draw in draws("figure 4", start, {"": {}}, each=3)]
+    flows = [problem.flow(until=60.0, rtol=1e-9) for problem in problems]
+    nets = [problem.network for problem in problems]
+    batch = TwoLayer(np.array([net.w for net in nets]), np.array([net.a for net in nets]))
+    data, descents = (FIVE[None], FIVE_LABELS[None]), {}
+    for step in FLIP_STEPS:
+        at = [round(time / step) for time in FLIP_TIMES]
+        descents[step] = descend(batch, data, np.full(3, step), round(60 / step), at)
+    return FivePoints(flows, descents)
+
+
+def loss_orders(points: FivePoints) -> DataFrame:
+    """Measure by which power of the step the loss of descent departs from that of the flow [Fig. 4]."""
+
+    def order(start: int, step: float) -> Iterator[Row]:
+        for time in FLIP_TIMES:
+            own, other = (points.flows[k].loss([time])[0] for k in (start, (start + 1) % 3))
+            losses = [points.descents[h].losses[round(time / h)][start] for h in (step, step / 2)]
+            powers = [np.log2(np.abs((losses[0] - loss) / (losses[1] - loss))) for loss in (own, other)]
+            row = {"time": time, "measured": powers[0], "predicted": 1.0, "second": 2.0}
+            yield row | {"of_another": powers[1], "error": 4 * step}
+
+    return table(order, grid(start=range(3), step=FLIP_STEPS[:-1]))
+
+
+def falls(points: FivePoints) -> DataFrame:
+    """Measure how much a log-norm has fallen in the flow from a flip to that with half the step [Fig. 4]."""
+
+    def fall(start: int, step: float) -> Iterator[Row]:
+        flow = points.flows[start]
+        longer, shorter = (points.descents[h].flips[start] for h in (step, step / 2))
+        grown = int(flow.log_norms[-1].argmax())
+        for neuron in np.flatnonzero(np.isfinite(shorter)):
+            norms = flow.at([longer[neuron], shorter[neuron]]).log_norms
+            drop = norms[0] - norms[1]
+            row = {"neuron": neuron, "measured": drop[neuron], "predicted": np.log(2) / 2}
+            yield row | {"of_square": np.log(2), "of_grown": drop[grown]}
+
+    return table(fall, grid(start=range(3), step=FLIP_STEPS[:-1]))
+
+
+def flip_counts(points: FivePoints) -> DataFrame:
+    """Count the output weights that have changed sign by time 60, with the paper's step [Fig. 4]."""
+
+    def count(start: int) -> Row:
+        signs = points.descents[FLIP_STEPS[-1]].flips[start]
+        return {"measured": np.isfinite(signs).sum(), "predicted": 0.0}
+
+    return table(count, grid(start=range(3)))
