@@ -148,7 +148,7 @@ def gains(loss: np.ndarray, part: np.ndarray, levels: np.ndarray) -> np.ndarray:
 def growing(course: Course) -> Row:
     """Measure the growth while the loss falls, and at the saddle."""
     loss, grown, _ = left_course(course)
-    row = {"loss": LEVELS[:-1], "measured": gains(loss, grown, LEVELS)}
+    row: Row = {"loss": LEVELS[:-1], "measured": gains(loss, grown, LEVELS)}
     row |= {"least": 0.09, "of_the_loss": -np.diff(LEVELS) / loss[0]}
     return row | {"at_the_saddle": np.diff(np.interp(WAITING, MOMENTS, grown))}
 
@@ -156,7 +156,7 @@ def growing(course: Course) -> Row:
 def turning(course: Course) -> Row:
     """Measure the turn while the loss falls, and when it begins to fall."""
     loss, grown, turned = left_course(course)
-    row = {"loss": LEVELS[:-1], "measured": gains(loss, turned, LEVELS)}
+    row: Row = {"loss": LEVELS[:-1], "measured": gains(loss, turned, LEVELS)}
     row |= {"least": 0.13, "grown": gains(loss, grown, LEVELS)}
     return row | {"before": gains(loss, turned, BEGINNING)}
 
