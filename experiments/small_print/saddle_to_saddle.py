@@ -777,7 +777,7 @@ def falls(points: FivePoints) -> DataFrame:
             at = flow.at([longer[neuron], shorter[neuron]])
             drop = at.log_norms[0] - at.log_norms[1]
             row = {"neuron": neuron, "measured": drop[neuron], "predicted": np.log(2) / 2}
-            row |= {"of_square": np.log(2), "of_grown": drop[largest], "error": 0.2 * step}
+            row |= {"of_square": np.log(2), "of_grown": drop[largest]}
             if np.abs(at.directions[1, neuron] @ FIVE.T).min() < 1e-9:
                 yield row
 
