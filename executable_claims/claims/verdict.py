@@ -85,7 +85,7 @@ class Varied:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What :func:`verify` found: shown as a stable text, and as a card on the site.
+    """What ``verify`` found: shown as a stable text, and as a card on the site.
 
     The text holds no digit that is computed, so that it is the same on every machine; :meth:`record` has all.
     ``resolution`` says how wrong a theory would have been noticed, ``None`` for a target of zero without a
@@ -170,7 +170,7 @@ class Verdicts(tuple[Verdict, ...]):
 
 
 def verify_all(*verdicts: Verdict) -> Verdicts:
-    """Show small claims, each decided by its own :func:`verify`, as one table.
+    """Show small claims, each decided by its own ``verify``, as one table.
 
     Raises ``ValueError`` for what is no verdict.
     """
