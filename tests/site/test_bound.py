@@ -1,7 +1,11 @@
 """The book on paper: one PDF with an outline, links that lead inside, text and formulas that are text."""
 
+import os
+import subprocess
+import sys
+
 import pytest
-from bound import make, parts
+from bound import parts
 from provenance import ROOT
 from pypdf import PdfReader
 
@@ -11,7 +15,10 @@ CHAPTERS = ("book/index", "book/sigmoidal_curves/closed_form", "book/sigmoidal_c
 @pytest.fixture(scope="module")
 def paper(site, tmp_path_factory):
     file = tmp_path_factory.mktemp("paper") / "book.pdf"
-    make(site, file, CHAPTERS)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT / "book" / "_site"), str(ROOT)))}
+    subprocess.run(
+        [sys.executable, "-m", "bound", site, file, *CHAPTERS], cwd=ROOT, env=environment, check=True
+    )
     return PdfReader(file)
 
 

@@ -37,7 +37,7 @@ def verdicts(notebook):
     return [text for text in texts if text.startswith(("verified", "corrected", "refuted", "stand-in"))]
 
 
-def run_in(jupyter, folder):
+def run_in(jupyter, folder, *arguments):
     known = ("PYTHONPATH", "EXECUTABLE_CLAIMS_BOOK", "JUPYTER_PATH")
     environment = {name: value for name, value in os.environ.items() if name not in known}
     environment |= {
@@ -45,9 +45,8 @@ def run_in(jupyter, folder):
         "PIP_NO_INDEX": "1",
         "PATH": f"{jupyter.parent}:{os.environ['PATH']}",
     }
-    return subprocess.run(
-        [jupyter, "-c", RUN], cwd=folder, env=environment, capture_output=True, text=True, timeout=280
-    )
+    command = [jupyter, *(arguments or ("-c", RUN))]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=280)
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
@@ -63,8 +62,9 @@ def test_a_chapter_runs_where_it_lands_and_says_what_the_page_says(site, jupyter
     done = run_in(jupyter, tmp_path)
     assert done.returncode == 0, done.stderr
     assert verdicts(nbformat.read(tmp_path / "chapter.ipynb", 4)) == known
-    pip = [jupyter, "-m", "pip", "uninstall", "--quiet", "--yes", "learning-dynamics-executed"]
-    subprocess.run(pip, check=True, timeout=60)
+    run_in(
+        jupyter, tmp_path, "-m", "pip", "uninstall", "--yes", "learning-dynamics-executed"
+    ).check_returncode()
 
 
 def test_the_labels_of_a_notebook_are_numbers(site):

@@ -111,7 +111,7 @@ def test_prose_and_figures_have_one_right_edge(visited):
     assert len(rights) > 5 and max(rights) - min(rights) < 3
 
 
-@pytest.mark.parametrize("name", ["early_alignment/how_small", "saddle_to_saddle/usual_scale", "scorecard"])
+@pytest.mark.parametrize("name", ["early_alignment/how_small", "saddle_to_saddle/best_scale", "scorecard"])
 def test_the_menu_of_a_phone_fits_its_screen_and_shows_the_entry_of_the_page(open_page, address, name):
     page = open_page(f"{address}/book/{name}.html", width=390)
     page.locator(".primary-toggle").click()
@@ -202,7 +202,8 @@ def test_a_chapter_downloads_as_a_notebook_with_outputs(soups, site, name):
     nbformat.validate(notebook)
     outputs = [cell.outputs for cell in notebook.cells if cell.cell_type == "code"]
     assert sum(bool(output) for output in outputs) >= 2  # a figure and a card, at least
-    assert "open it in a copy of its repository; make lab" in notebook.cells[0].source
+    assert "The next cell installs the book's code" in notebook.cells[0].source
+    assert "%pip install" in notebook.cells[1].source
 
 
 def test_the_scorecard_shows_every_claim_and_only_verdicts_that_cells_produced(soups, records):
