@@ -634,6 +634,40 @@ def order_of_lemma() -> DataFrame:
     return table(orders, draws("small couplings", weakly_coupled, families))
 
 
+def unequal_pair(ridge: float, *, rng: Generator) -> FeatureProblem:
+    """Draw two features of unequal strengths, not yet coupled."""
+    weaker = np.exp(rng.uniform(0, 1.5))
+    return two_features(0.0, weaker * np.exp(rng.uniform(0.4, 2)), weaker, ridge)
+
+
+def error_of_lemma() -> DataFrame:
+    """Measure the largest relative error of Lemma 1, over its law, at small couplings [Eq. 22].
+
+    The ratio at a coupling and at half of it, extrapolated to none.
+    """
+
+    def error(pair: FeatureProblem, epsilon: float) -> float:
+        delta = (
+            epsilon
+            * (pair.strengths[1] ** 2 + pair.ridge)
+            / (pair.strengths[0] ** 2 - pair.strengths[1] ** 2)
+        )
+        coupling = replace(pair, u=rotation(delta)).coupling
+        return np.abs(lemma_1(coupling) / simplified_fixed_point(coupling) - 1).max()
+
+    def ratios(pair: FeatureProblem) -> Iterator[Row]:
+        stronger, weaker = lambertw(1 + pair.strengths**2 / pair.ridge).real
+        for epsilon in (2e-1, 2e-2, 2e-3):
+            laws = [(part * weaker) ** 2 / (2 * (1 + stronger) ** 3) for part in (epsilon, epsilon / 2)]
+            wide, close = error(pair, epsilon) / laws[0], error(pair, epsilon / 2) / laws[1]
+            delta = (pair.strengths[1] ** 2 + pair.ridge) / (pair.strengths[0] ** 2 - pair.strengths[1] ** 2)
+            row = {"coupling": epsilon * delta, "measured": 2 * close - wide, "predicted": 1.0}
+            yield row | {"one_root": 1 + stronger, "of_delta": delta**2, "left": epsilon**2}
+
+    families = {f"weight decay {ridge}": ridge for ridge in (0.001, 0.05, 1.0)}
+    return table(ratios, draws("unequal strengths", unequal_pair, families, each=10))
+
+
 # The formulas of Appendix B.4.
 
 
