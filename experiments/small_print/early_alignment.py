@@ -7,7 +7,7 @@ unless said otherwise, starts are balanced, and the limit is that of a small sta
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -23,7 +23,6 @@ from scipy.stats import binom
 
 from executable_claims import Variant
 from experiments.records import recorded
-from experiments.registry import find
 from lib.data.digits import digits_pair
 from lib.data.synthetic import SEPARABLE, circle, separable_data, simplex
 from lib.draws import Draw, draws, grid, runs, table
@@ -32,7 +31,7 @@ from lib.flow.trajectory import Weights
 from lib.geometry.patterns import cosine, least_signed_cosine, regions, unit_vectors
 from lib.models.two_layer import Start, TwoLayer
 from lib.problem import Problem
-from lib.seeds import book_seed, likely_range
+from lib.seeds import likely_range
 from lib.theory.alignment import cap_constant, class_sums, start_constant
 from lib.training.losses import EXPONENTIAL, LOGISTIC, SQUARE, TWICE_LOGISTIC, Loss
 
@@ -1205,28 +1204,6 @@ Metrics = Sequence[Mapping[str, Any]]
 def on_record(pair: tuple[int, int]) -> Metrics:
     """Return what was measured of ten starts on two digits [min2024, Figure 5]."""
     return recorded("min2024-figure-5", PAIRS[pair]).metrics
-
-
-def turned_before(start: Mapping[str, Any]) -> float:
-    """Return the share of the turn that is done when norms first reach a twentieth of their rate."""
-    clock, turning = np.array(start["iterations"], dtype=float), np.array(start["direction_change"])
-    norms = np.abs(start["norm_change"])
-    parts = np.diff(clock) * (turning[1:] + turning[:-1]) / 2
-    return parts[: np.argmax(norms >= norms.max() / 20)].sum() / parts.sum()
-
-
-def figure_12(metrics: Metrics) -> Row:
-    """Say what Figure 12 claims of both layers, beside a start that is not small [min2024, Figure 12]."""
-    experiment = find("min2024-figure-12")
-    large = experiment.run(replace(experiment.quick, deviation=0.05, iterations=140), [book_seed(0)])
-    return {
-        "measured": [turned_before(start["both"]) for start in metrics],
-        "at_least": 0.9,
-        "because": "ten starts between 0.93 and 0.94; sums over recorded passes",
-        "families": "ten starts of deviation 1e-6, the paper's step and passes of seven steps",
-        "control": Variant("deviation 0.05", [turned_before(start["both"]) for start in large]),
-        "data": IMAGES,
-    }
 
 
 def mean_neurons(metrics: Metrics) -> Row:

@@ -20,7 +20,7 @@ WITH_TORCH = {
     "sigmoidal_curves/light_effect.md",
     "saddle_to_saddle/the_papers_75_inputs.md",
     "early_alignment/real_digits.md",
-    "early_alignment/one_layer.md",
+    "early_alignment/what_descent_adds.md",
     "early_alignment/small_print.md",
     "gradient_starvation/small_print.md",
     "gradient_starvation/common_practices.md",
