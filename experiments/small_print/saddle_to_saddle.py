@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.linalg import matrix_power, norm, solve
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 from pandas import DataFrame
 from scipy.special import expit
 
@@ -31,8 +32,10 @@ from lib.data.synthetic import orthonormal_classes, orthonormal_inputs
 from lib.draws import draws, grid, runs, table
 from lib.flow.equation import solution
 from lib.flow.trajectory import Trajectory
+from lib.geometry.programs import minimum_norm_interpolation
 from lib.models.two_layer import Start, TwoLayer
 from lib.problem import Problem
+from lib.seeds import generator, named
 from lib.theory.orthogonal import (
     TwoPlateaus,
     aligned_groups,
@@ -40,6 +43,7 @@ from lib.theory.orthogonal import (
     grouped_start,
     minimum_squared_norm,
 )
+from lib.training.descent import spherical_descent
 from lib.training.losses import SQUARE
 
 FLOWS = {
@@ -372,6 +376,118 @@ def mean_rates() -> DataFrame:
         return {"draws": 2 * count, "measured": np.mean(rates), "at_least": 0.21}
 
     return table(mean, grid(log_scale=counts))
+
+
+def general_inputs(n: int, d: int, *, rng: Generator) -> Problem:
+    """Draw Gaussian inputs with labels of both signs, and forty neurons of scale 1e-60."""
+    x, y = rng.standard_normal((n, d)), rng.uniform(0.5, 1.5, n) * np.resize([1, -1], n)
+    return Problem(x, y, Start.gaussian(40, d, -60 * TEN, rng=rng), SQUARE)
+
+
+def nearest_goals(start: Start, goals: np.ndarray, signs: np.ndarray) -> np.ndarray:
+    """Return the distance of each neuron from the nearest goal of its sign."""
+    apart = norm(start.directions[:, None] - goals, axis=-1)
+    return np.where(start.signs[:, None] == signs, apart, np.inf).min(axis=1)
+
+
+def endings() -> DataFrame:
+    """Measure how far grown neurons are from where the exact flow turns five hundred [Section 3.2]."""
+
+    def ending(problem: Problem) -> Row:
+        many = Start.gaussian(500, problem.inputs.shape[1], 0.0, rng=generator(named("five hundred")))
+        phase = problem.but(start=many).alignment(sliding=True)
+        rates = phase.asymptotics[0]
+        grows = np.isfinite(rates) & (rates > 0)
+        limits = phase.at([40 / rates[grows].min()])[0][0][grows]
+        step, data = 90 / rates[grows].max() / 2000, (problem.inputs, problem.labels, SQUARE)
+        start = end = Start.of(problem.network)
+        for part, steps in ((1, 2000), (6, 900), (30, 900)):  # on a boundary long steps err
+            end = spherical_descent(end, *data, step=step / part, steps=steps).network
+        grown = np.flatnonzero(end.log_norms > start.log_norms + 16)
+        sums = np.array(class_directions(*data[:2])) * [[1], [-1]]
+        sums /= norm(sums, axis=1)[:, None]
+        return {
+            "neuron": grown,
+            "measured": nearest_goals(end, limits, many.signs[grows])[grown],
+            "predicted": 0.0,
+            "from_sums": nearest_goals(end, sums, np.array([1, -1]))[grown],
+        }
+
+    sizes = {"5 inputs in the plane": (5, 2), "6 in four dimensions": (6, 4), "8 in six": (8, 6)}
+    families = {name: {"n": n, "d": d} for name, (n, d) in sizes.items()}
+    return table(ending, draws("endings", general_inputs, families))
+
+
+@dataclass(frozen=True)
+class Tilted:
+    """A start with both groups, inputs with the products delta E, and labels; E itself."""
+
+    problem: Problem
+    products: np.ndarray
+
+
+TILT = 2e-4  # delta
+
+
+def tilted(positive: int, negative: int, m: int, between: ArrayLike, *, rng: Generator) -> Tilted:
+    """Draw nearly orthonormal inputs, with products of the signs ``between`` across the classes."""
+    inputs, labels = orthonormal_classes(positive, negative, 0.5, rng=rng)
+    plus = labels > 0
+    labels[plus] *= rng.uniform(1.5, 2) * norm(labels[~plus]) / norm(labels[plus])
+    upper = np.triu(rng.uniform(-1, 1, (len(labels), len(labels))), 1)
+    E = upper + upper.T
+    E[np.ix_(plus, ~plus)] = np.abs(E[np.ix_(plus, ~plus)]) * between
+    E[np.ix_(~plus, plus)] = E[np.ix_(plus, ~plus)].T
+    values, vectors = np.linalg.eigh(np.eye(len(labels)) + TILT * E)
+    x = vectors * np.sqrt(values) @ vectors.T @ inputs
+    while True:
+        start = grouped_start(m, inputs, labels, rng=rng)
+        if np.abs(start.directions @ inputs.T).min() > 0.01:  # the tilt must not move one across
+            return Tilted(Problem(x, labels, start.scaled(-100 * TEN), SQUARE), E)
+
+
+def excess_law(case: Tilted) -> tuple[float, float]:
+    """Return chi, and what it would be if no neuron turned."""
+    y = case.problem.labels
+    plus = y > 0
+    high, low = float(norm(y[plus])), float(norm(y[~plus]))
+    e, c = y[plus] / high, case.products[np.ix_(plus, ~plus)] @ -y[~plus] / low
+    seen = (c > 0).astype(float)
+
+    def velocity(state: np.ndarray) -> np.ndarray:
+        (zeta, rho), s = np.split(state[:-1], 2), state[-1]
+        ds = 2 * low * (1 - s) * s
+        dzeta = seen * (low * (1 - s) * (c - zeta) - rho)
+        drho = low * (ds * zeta + s * dzeta) - high * (rho + e * (e @ rho))
+        return np.concatenate([dzeta, drho, [ds]])
+
+    begin = np.concatenate([seen * c, 0 * c, [1e-9]])
+    end = solution(velocity, begin, [0.0, 28 / low], rtol=1e-9)[-1]
+    return low * float(e @ end[: len(c)]), low * float(e @ (seen * c))
+
+
+def tilt_excesses() -> DataFrame:
+    """Measure the excess of half the squared norm over delta, from 1e-100 with both groups [Section 3.2]."""
+
+    def excess(case: Tilted) -> Row:
+        flow = case.problem.flow(until=1e5, loss_below=1e-15, rtol=1e-8)
+        least = minimum_norm_interpolation(case.problem.inputs, case.problem.labels).value
+        law, still = excess_law(case)
+        return {
+            "measured": (np.exp(2 * flow.log_norms[-1]).sum() - least) / TILT,
+            "predicted": law,
+            "unturned": still,
+        }
+
+    kinds = {
+        "2+2 labels": (2, 2, 6, 1),
+        "1+3 labels, two neurons": (1, 3, 2, 1),
+        "3+2 labels, one product negative": (3, 2, 6, [[1], [-1], [1]]),
+        "2+2 labels, negative products": (2, 2, 4, -1),
+    }
+    names = ("positive", "negative", "m", "between")
+    families = {name: dict(zip(names, kind, strict=True)) for name, kind in kinds.items()}
+    return table(excess, draws("tilted", tilted, families))
 
 
 def pairs() -> DataFrame:
