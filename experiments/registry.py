@@ -22,6 +22,7 @@ EXPERIMENTS = {  # where each is defined
     "boursier2022-figure-6": "experiments.high_dimension:FIGURE_6",
     "combes2018-figure-5": "experiments.adversarial:FIGURE_5",
     "combes2018-table-2": "experiments.light:TABLE_2",
+    "min2024-fall": "experiments.alignment_fall:FALL",
     "min2024-figure-12": "experiments.two_digits:FIGURE_12",
     "min2024-figure-5": "experiments.two_digits:FIGURE_5",
     "ordinary-training": "experiments.ordinary_training:ORDINARY",
