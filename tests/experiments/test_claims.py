@@ -28,6 +28,7 @@ SEEN_IN_A_RECORD = {
     *("pezeshki2021-fig-4-blank", "pezeshki2021-fig-4-blank-sd", "pezeshki2021-sec-4-shape"),
     *("pezeshki2021-tab-1-irm", "pezeshki2021-tab-1-rex", "pezeshki2021-ours-decay-alone"),
     *("min2024-sec4-start", "min2024-sec4-rank", "min2024-sec4-loss"),
+    *("min2024-sec4-falling", "min2024-ours-digits-clocks", "min2024-sec4-iterations"),
     "sarussi2021-ours-disagreement",
     *("pezeshki2021-ours-kernel-responses", "pezeshki2021-ours-turn-network"),
     *("sarussi2021-small-init", "sarussi2021-ours-census", "sarussi2021-ours-bent-errors"),
