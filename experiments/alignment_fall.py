@@ -1,5 +1,6 @@
 """How neurons fall from the sum of their class, with the other class and without it [min2024, Sec. 4]."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -38,7 +39,7 @@ class Fall:
     parting: float = 1e-3
 
 
-def _mean_cosines(networks: list[TwoLayer], sign: int, total: np.ndarray) -> np.ndarray:
+def _mean_cosines(networks: Sequence[TwoLayer], sign: int, total: np.ndarray) -> np.ndarray:
     """The cosine of the mean neuron of a sign with ``total``, of each network."""
     return np.array([cosine(network.w[sign * network.a > 0].mean(axis=0), total) for network in networks])
 
@@ -56,15 +57,16 @@ def run_fall(config: Fall, seed: int, device: str = "cpu") -> dict:
     draws = np.random.default_rng(seed)
     weights = config.deviation * draws.standard_normal((config.neurons, inputs.shape[1] + 1))
     clock = np.unique(np.linspace(0, config.iterations, config.points + 1).astype(int))
-    options = {"record": lambda network: network, "reduction": "sum", "step": config.step / len(labels)}
-    networks = gradient_descent(
+    descent = partial(
+        gradient_descent, record=lambda network: network, reduction="sum", step=config.step / len(labels)
+    )
+    networks = descent(
         TwoLayer(weights[:, 1:], weights[:, 0]),
         inputs,
         labels,
         EXPONENTIAL,
         steps=config.iterations,
         record_at=clock,
-        **options,
     ).recorded
     norms = np.array([np.linalg.norm(network.w, 2) ** 2 for network in networks])
     part = int(np.flatnonzero(norms < config.parting)[-1])
@@ -73,14 +75,13 @@ def run_fall(config: Fall, seed: int, device: str = "cpu") -> dict:
     curves = {"squared_spectral_norm": norms, "loss": np.array(losses)}
     for name, sign in SIGNS.items():
         own, mine = labels == sign, sign * networks[part].a > 0
-        alone = gradient_descent(
+        alone = descent(
             TwoLayer(networks[part].w[mine], networks[part].a[mine]),
             inputs[own],
             labels[own],
             EXPONENTIAL,
             steps=int(clock[-1] - clock[part]),
             record_at=clock[part:] - clock[part],
-            **options,
         ).recorded
         total = inputs[own].sum(axis=0)
         curves[f"both_{name}"] = _mean_cosines(networks, sign, total)
