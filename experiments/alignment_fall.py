@@ -100,9 +100,6 @@ FALL = Experiment(
     quick=Fall(images="digits", step=8e-2, iterations=1000, points=50),
     metrics_of=run_fall,
     fingerprint_of=partial(replace, **_SHORT, iterations=300, points=30),
-    variants={
-        "test-split": Fall(images="test"),
-        "test-split-3-8": Fall(images="test", positive=3, negative=8),
-    },
+    variants={"test-split": Fall(images="test")},
     devices=("cpu",),
 )

@@ -646,23 +646,19 @@ def error_of_lemma() -> DataFrame:
     The ratio at a coupling and at half of it, extrapolated to none.
     """
 
-    def error(pair: FeatureProblem, epsilon: float) -> float:
-        delta = (
-            epsilon
-            * (pair.strengths[1] ** 2 + pair.ridge)
-            / (pair.strengths[0] ** 2 - pair.strengths[1] ** 2)
-        )
+    def error(pair: FeatureProblem, delta: float) -> float:
         coupling = replace(pair, u=rotation(delta)).coupling
         return np.abs(lemma_1(coupling) / simplified_fixed_point(coupling) - 1).max()
 
     def ratios(pair: FeatureProblem) -> Iterator[Row]:
         stronger, weaker = lambertw(1 + pair.strengths**2 / pair.ridge).real
+        first, second = pair.strengths**2
+        unit = (second + pair.ridge) / (first - second)  # delta over epsilon
         for epsilon in (2e-1, 2e-2, 2e-3):
-            laws = [(part * weaker) ** 2 / (2 * (1 + stronger) ** 3) for part in (epsilon, epsilon / 2)]
-            wide, close = error(pair, epsilon) / laws[0], error(pair, epsilon / 2) / laws[1]
-            delta = (pair.strengths[1] ** 2 + pair.ridge) / (pair.strengths[0] ** 2 - pair.strengths[1] ** 2)
-            row = {"coupling": epsilon * delta, "measured": 2 * close - wide, "predicted": 1.0}
-            yield row | {"one_root": 1 + stronger, "of_delta": delta**2, "left": epsilon**2}
+            law = (epsilon * weaker) ** 2 / (2 * (1 + stronger) ** 3)
+            wide, close = error(pair, epsilon * unit) / law, 4 * error(pair, epsilon * unit / 2) / law
+            row = {"coupling": epsilon * unit, "measured": 2 * close - wide, "predicted": 1.0}
+            yield row | {"one_root": 1 + stronger, "of_delta": unit**2, "left": epsilon**2}
 
     families = {f"weight decay {ridge}": ridge for ridge in (0.001, 0.05, 1.0)}
     return table(ratios, draws("unequal strengths", unequal_pair, families, each=10))
