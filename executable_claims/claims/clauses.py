@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 EACH, LIMITS = "each", ("towards 0", "towards infinity")
 ENDS = re.compile(r"(\S+) to (\S+)")
+FORMULA = re.compile(r"(\${1,2})[^$]+\1")
 VALUES = 3  # so many are fewest over which something is said
 DECADES = 2.0  # what goes towards a limit goes so far at least
 
@@ -58,6 +59,8 @@ def mistakes(says: Any, over: Any, statement: str, own: str, ids: Sequence[str])
         [(phrase, by)] = phrases([said]).items()
         if phrase not in whole:
             yield f"says {phrase!r}, allowed: words of the statement"
+        if re.search(r"[$\\]", FORMULA.sub("", phrase)):
+            yield f"says {phrase!r}, allowed: words, and whole formulas with their dollar signs"
         if by and (by not in ids or by == own):
             yield f"{phrase!r} is decided by {by!r}, allowed: another entry of this ledger"
     for name, span in over.items():

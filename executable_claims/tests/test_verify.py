@@ -776,6 +776,15 @@ def test_what_an_entry_says_wrongly_of_its_clauses_is_named(tmp_path, fields, me
         read_paper(path)
 
 
+@pytest.mark.parametrize("phrase", [r"x\le y", r"So $x\le", r"$x\le y$ and \alpha"])
+def test_a_phrase_does_not_cut_a_formula(tmp_path, phrase):
+    path = tmp_path / "toy.yml"
+    fields = f"statement: 'So $x\\le y$ and \\alpha hold'\n  says: [So, '{phrase}']\n"
+    path.write_text(VALID.replace("statement: S\n", fields))
+    with pytest.raises(ValueError, match="whole formulas with their dollar signs"):
+        read_paper(path)
+
+
 ALONE = """
 import sys
 

@@ -18,7 +18,7 @@ ELSEWHERE = {
     "citation": ("early_alignment/alignment_time", "a[href*='references.html#']", "arxiv.org"),
     "theorem": ("early_alignment/how_small", "a[href*='alignment_time.html#thm']", "(Early alignment)"),
     "equation": ("early_alignment/how_small", "a[href*='alignment_time.html#equation']", "(20."),
-    "card": ("papers/min2024", "a.verdict-link", "measured"),
+    "card": ("papers/min2024", "a.verdict-link", "control"),
     "erratum": ("papers/min2024", "a[href*='errata.html#erratum']", "Printed"),
     "chapter": (
         "sigmoidal_curves/phase_diagram",

@@ -98,7 +98,7 @@ def test_the_contents_name_all_that_has_a_heading(page_of, paper):
     assert {f"#{heading.parent['id']}" for heading in page_of(paper).select("section > h3")} <= linked
 
 
-def test_every_claim_has_an_address_that_says_what_a_preview_needs_and_leads_on(site, soups, shown):
+def test_every_claim_has_an_address_that_says_what_a_preview_needs_and_leads_on(site, soups, shown, records):
     assert {path.stem for path in (site / "c").glob("*")} == {claim.id for claim in CLAIMS}
     for claim in CLAIMS:
         soup = soups[f"c/{claim.id}.html"]
@@ -111,9 +111,10 @@ def test_every_claim_has_an_address_that_says_what_a_preview_needs_and_leads_on(
         decided = shown[claim.id] not in ("not yet", "not here")
         clauses = [[name.text for name in one.select("dt")] for one in soup.select(".claim-numbers-beside")]
         assert bool(clauses) == decided
-        for beside in clauses:
+        parts = [records[claim.id], *records[claim.id]["others"]] if decided else []
+        for beside, part in zip(clauses, parts, strict=True):
             known = [name for name in beside if name not in ("Printed form", "Impostor")]
-            assert known == ["Measured", "Theory", "Control"]
+            assert known == ["Measured", "Theory", "Control", *["Control"] * len(part["more_controls"])]
         versions = [name.text for name in soup.select(".claim-versions h2")]
         repaired = "As it is" if claim.corrected else "What is wrong"
         assert versions == (["As printed", repaired] if claim.wrong else [])
